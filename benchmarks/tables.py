@@ -11,7 +11,8 @@ opening the source to the noisy answers.
 Some rows miss their aim, and the benchmark fails there. A plain sum of DuckDB takes 1.3 ns for a number in memory. In
 SQL clamping alone takes 5 to 10 ns, so numbers are handed over, which takes 1.3 to 3 ns, and coded, which takes 1.1 ns.
 For people DuckDB finds the group with most rows of each person in a second aggregate. Decision 0005 has the figures.
-The noise of a million cells takes as long as counting eight million records.
+The noise of a million cells takes 1.4 times as long as counting eight million records, 35 ns for each exact integer;
+rows without noise stand beside. Doubles must be cast before they can be counted, so a cast is part of the plain work.
 """
 
 from __future__ import annotations
@@ -134,8 +135,7 @@ def arrays(folder: Path) -> Iterator[Row]:
     for size in (1_000, 1_000_000):
         for kind in (np.int64, np.float64):
             array = random.integers(0, size, 2 * ROWS).astype(kind)
-            whole = array.astype(np.int64)
-            plain = lambda a=whole, n=size: np.bincount(a, minlength=n)  # noqa: E731
+            plain = lambda a=array, n=size: np.bincount(a.astype(np.int64, copy=False), minlength=n)  # noqa: E731
             name = f"numpy, {np.dtype(kind)}: histogram of {size:,} cells"
             yield name, domain_call(gm.Cells(size=size), array), plain, COUNTS
             yield f"{name}, without noise", count_call(gm.Cells(size=size), array), plain, COUNTS

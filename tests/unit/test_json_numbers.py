@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from gaussmith.engines import json_lines, text_blocks
 from gaussmith.engines.csv_files import scan_lines
-from gaussmith.engines.json_lines import form_of, parse_objects, parse_texts, read_object_numbers
+from gaussmith.engines.files import find_files
+from gaussmith.engines.json_lines import form_of, parse_objects, parse_texts, read_objects
+from gaussmith.engines.text_files import scan_numbers
 from gaussmith.expressions import read_number
 
 SHORT = ["".join(letters) for k in (1, 2, 3, 4) for letters in itertools.product('01.e+-" ', repeat=k)]
@@ -77,7 +79,7 @@ def expected(data: bytes, names: list[str], folder: Path) -> list[tuple[float | 
 
 def found(data: bytes, names: list[str], folder: Path) -> list[tuple[float | None, ...]]:
     (folder / "a.jsonl").write_bytes(data)
-    return in_order([row for batch in read_object_numbers(str(folder / "a.jsonl"), names) for row in batch.rows()])
+    return in_order([row for batch in read_objects(str(folder / "a.jsonl"), names) for row in batch.rows()])
 
 
 def in_order(rows: list[tuple[float | None, ...]]) -> list[tuple[float | None, ...]]:
@@ -105,6 +107,24 @@ def test_every_file_is_read_as_if_line_by_line(
         patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
         for names in (["a"], ["b", "é", "a"], ["nowhere"]):
             assert found(data, names, folder) == expected(data, names, folder)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(lines, max_size=12), st.sampled_from([3, 40, 1 << 20]), st.sampled_from([(), ("a",), ("a", "b", "é")]))
+def test_members_that_are_numbers_stand_beside_texts(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str], size: int, numbers: tuple[str, ...]
+) -> None:
+    path, names = tmp_path_factory.mktemp("json") / "a.jsonl", ["b", "é", "a"]
+    path.write_bytes("\n".join([*rows, '{"a":"x, {y:z}","b":2}', ""]).encode())
+    whole = scan_lines([str(path)], False).collect()["line"]
+    alone = json_lines._decode(whole.filter(whole.str.contains(r"[^ \t\r]")), names).rows(named=True)
+    expected = [tuple(read_number(v) if k in numbers else v for k, v in row.items()) for row in alone]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_blocks, "BLOCK_BYTES", size)
+        patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
+        read = scan_numbers(find_files(path), names, numbers).collect()
+    assert in_order(read.rows()) == in_order(expected)
+    assert read.schema == {name: pl.Float64 if name in numbers else pl.String for name in names}
 
 
 ODD_BYTES = (

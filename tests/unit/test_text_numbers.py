@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gaussmith.engines import csv_numbers, text_blocks
+from gaussmith.engines import csv_numbers, text_blocks, text_files
 from gaussmith.engines.csv_files import header_of, look_at, look_at_file, scan_lines
-from gaussmith.engines.csv_numbers import parse_block, read_csv_numbers, read_failed, read_quickly, read_texts
-from gaussmith.engines.files import find_files, number_batches, scan_files
+from gaussmith.engines.csv_numbers import parse_block, read_csv_columns, read_failed, read_quickly, read_texts
+from gaussmith.engines.files import find_files, scan_files
 from gaussmith.engines.text_blocks import read_blocks
+from gaussmith.engines.text_files import number_batches, scan_numbers
 from gaussmith.expressions import read_number
 
 WORDS = ("inf", "Infinity", "+INF", "-inf", "infinit", "nan", "-NaN", "TRUE", "false", "truee", "t", "1e400", "-1e400")
@@ -58,7 +60,7 @@ def test_every_short_text_is_the_number_that_the_rule_reads(quoted: bool) -> Non
 def test_the_engine_parses_no_text_that_the_rule_does_not_read() -> None:
     """Else the quick way would be more lenient than the rule, and nothing would be read again."""
     block = "c0\n" + "".join(f"{text}\n" for text in TEXTS)
-    parsed = csv_numbers.parse_fields(block.encode(), ",", [0], pl.Float64)["c0"].to_list()
+    parsed = csv_numbers.parse_fields(block.encode(), ",", {0: pl.Float64})["c0"].to_list()
     for text, value in zip(TEXTS, without_nan(parsed), strict=True):
         assert value is None or value == read_number(text), text
     again = [text for text, value in zip(TEXTS, parsed, strict=True) if value is None and read_number(text) is not None]
@@ -106,6 +108,69 @@ def test_files_are_the_same_either_way(
     assert found == expected
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(lines, max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
+def test_compressed_files_are_the_same_either_way(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str], line_break: str, begins: bool, odd: bool
+) -> None:
+    """Numbers up to the first that Polars does not parse, then texts: every record once, in its place."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv.gz"
+    data = line_break.join(["x,y", *(["1,2.5", "-3,4"] * 3 if begins else []), *rows, ""]).encode()
+    path.write_bytes(gzip.compress(data + (b"\xff,5\n" if odd else b"")))
+    files, names = find_files(path), ["y", "x", "y"]
+    expected = [tuple(map(read_number, (y, x, y))) for y, x in scan_files(files, ["y", "x"]).collect().rows()]
+    found: list[tuple[float | None, ...]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        batches = text_files.collect_batches
+        patch.setattr(text_files, "collect_batches", lambda lazy, ordered: batches(lazy, 2, ordered))
+        for batch in number_batches(files, names):
+            if isinstance(batch, pl.DataFrame):
+                found += [tuple(without_nan(row)) for row in batch.rows()]
+            else:
+                texts = batch.select("y", "x").collect().rows()
+                found += [tuple(map(read_number, (y, x, y))) for y, x in texts]
+    assert found == expected
+
+
+def test_numbers_of_compressed_files_are_not_read_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 1000))
+    batches = list(number_batches(find_files(path), ["y", "x"]))
+    assert all(isinstance(batch, pl.DataFrame) for batch in batches)
+    assert [row for batch in batches for row in batch.rows()] == [(2.0, 1.0)] * 1000  # type: ignore[union-attr]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(lines, max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([3, 1 << 20]),
+    st.sets(st.sampled_from("xyz"), min_size=1),
+    st.booleans(),
+)
+def test_columns_of_numbers_stand_beside_columns_of_text(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str], line_break: str, size: int, numbers: set[str], odd: bool
+) -> None:
+    """Each is what it is alone, whatever the lines hold: quotes, blanks, letters that are not UTF-8."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    data = line_break.join(["x,y,z", *rows, "1,é,2", ""]).encode()
+    path.write_bytes(data + (b"\xff,a\xc3,5\n" if odd else b""))
+    files, names = find_files(path), ["z", "x", "y"]
+    texts = scan_files(files, names).collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_blocks, "BLOCK_BYTES", size)
+        patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
+        found = scan_numbers(files, names, numbers).collect()
+        some = scan_numbers(files, names, numbers).filter(pl.col("z").is_not_null()).select("z", "y").collect()
+    assert found.schema == {name: pl.Float64 if name in numbers else pl.String for name in names}
+    for name in names:
+        if name in numbers:
+            assert without_nan(found[name].to_list()) == list(map(read_number, texts[name]))
+        else:
+            assert found[name].to_list() == texts[name].to_list()
+    assert some.equals(found.filter(pl.col("z").is_not_null()).select("z", "y"))
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(st.sampled_from("15,\r"), max_size=6), max_size=12), st.integers(1, 9), st.booleans())
 def test_blocks_hold_every_line_once(
@@ -121,7 +186,7 @@ def test_blocks_hold_every_line_once(
         blocks = list(read_blocks(str(path), 1, 2, b"#"))
         numbers = [
             row
-            for batch in read_csv_numbers(str(path), ",", header_of(str(path), ",", False), ["x"])
+            for batch in read_csv_columns(str(path), ",", header_of(str(path), ",", False), ["x"])
             for row in batch.rows()
         ]
     assert "".join(block[1:].decode() for block, _ in blocks) == data[4:]
@@ -142,7 +207,7 @@ def test_a_column_that_no_header_has_is_missing_everywhere(tmp_path: Path) -> No
     path.write_text("x,y\n1,2\n3,4\n")
     header = header_of(str(path), ",", False)
     for names, expected in ((["z"], [(None,)] * 2), (["y", "z", "y"], [(2.0, None, 2.0), (4.0, None, 4.0)])):
-        (batch,) = read_csv_numbers(str(path), ",", header, names)
+        (batch,) = read_csv_columns(str(path), ",", header, names)
         assert batch.rows() == expected
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
+from threading import Barrier
 from typing import Any, ClassVar
 
 import pytest
@@ -104,6 +106,29 @@ def test_methods_are_made_once_and_only_when_called() -> None:
     after = made.__init__
     assert made(1) == point
     assert made.__init__ is after
+
+
+def test_fields_are_looked_at_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    look = values._look_at
+    monkeypatch.setattr(values, "_look_at", lambda cls, kw_only: looked.append(cls.__name__) or look(cls, kw_only))
+    made = make(values.dataclass)
+    assert looked == ["Own"]  # nothing tells when one of its own is made
+    assert made["Further"](1).y == [] and not hasattr(made["Point"], "y")
+    assert sorted(looked) == ["Further", "Own", "Point"]
+    assert made["Point"](1) == made["Point"](1) and made["Point"].note == ""
+    assert len(looked) == 3
+
+
+def test_threads_look_at_one_class_together() -> None:
+    def use(_: int) -> list[Any]:
+        barrier.wait()
+        return [vars(made["Further"](1)), [each.name for each in dataclasses.fields(made["Named"])]]
+
+    for _ in range(50):
+        made, barrier = make(values.dataclass), Barrier(8)
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(use, range(8))) == [[{"x": 1, "y": [], "note": "", "z": 3}, ["name"]]] * 8
 
 
 @values.dataclass(frozen=True)

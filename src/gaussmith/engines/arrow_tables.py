@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import typing
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from gaussmith.expressions.identity import FIRST_SECOND, LAST_SECOND
@@ -112,6 +113,47 @@ def scan_feather(paths: list[str]) -> pl.LazyFrame:
         if any(_needs_care(column.type) for column in dataset.schema):
             return _lazy_from_dataset(dataset)
     return pl.scan_ipc(paths, glob=False)
+
+
+MIN_BATCH_BYTES = 1 << 20
+"""Record batches that are shorter on average are left to Polars, which puts them together."""
+
+
+def mapped_batches(paths: Sequence[str], columns: Sequence[str]) -> typing.Iterator[pl.DataFrame] | None:
+    """These columns of Arrow files as x0, x1 …, in the record batches of the files; None where Polars had better read.
+
+    PyArrow hands a batch over as it lies in the file, which Polars copies first; both map the file into memory.
+    Requires: columns of numbers and truths of types that numpy has.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        return None
+    import pyarrow as pa
+
+    try:
+        for path in paths:
+            with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
+                if file.size() < MIN_BATCH_BYTES * reader.num_record_batches or not reader.num_record_batches:
+                    return None
+    except pa.ArrowException:  # not a file of this format: Polars says so
+        return None
+    return _read_mapped(paths, columns)
+
+
+def _read_mapped(paths: Sequence[str], columns: Sequence[str]) -> typing.Iterator[pl.DataFrame]:
+    import polars as pl
+    import pyarrow as pa
+
+    for path in paths:
+        with pa.memory_map(path) as file:
+            reader = pa.ipc.open_file(file)
+            names = reader.schema.names
+            wanted = sorted({names.index(name) for name in columns})
+            if 2 * len(wanted) < len(names):  # a choice of fields is copied, but no other field is unpacked
+                reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
+            for i in range(reader.num_record_batches):
+                batch = pl.from_arrow(reader.get_batch(i))
+                assert isinstance(batch, pl.DataFrame)
+                yield batch.select(pl.col(name).alias(f"x{j}") for j, name in enumerate(columns))
 
 
 def _needs_care(kind: Any) -> bool:

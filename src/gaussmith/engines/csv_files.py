@@ -154,10 +154,16 @@ def _enclosed(lines: list[str]) -> bytes:
     return "\n".join(["", *lines, ""]).encode("utf-8", "surrogatepass")
 
 
-def scan_well_formed(paths: Sequence[str], separator: str, remote: bool, replaced: bool) -> pl.LazyFrame:
-    """Files in which every quote is in its place, read by Polars; columns are matched by name."""
+def scan_well_formed(
+    paths: Sequence[str], separator: str, remote: bool, replaced: bool, numbers: Sequence[str] = ()
+) -> pl.LazyFrame:
+    """Files in which every quote is in its place, read by Polars; columns are matched by name.
+
+    The columns `numbers` are doubles: null where Polars cannot parse one.
+    """
     import polars as pl
 
+    parsed = {"schema_overrides": dict.fromkeys(numbers, pl.Float64), "ignore_errors": True} if numbers else {}
     lazy = scan_csv(
         paths,
         separator=separator,
@@ -165,10 +171,11 @@ def scan_well_formed(paths: Sequence[str], separator: str, remote: bool, replace
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
         glob=remote,
+        **parsed,
     )
     if not replaced:
         return lazy
-    value = pl.all()
+    value = pl.col(pl.String)
     return lazy.with_columns(pl.when(~value.str.contains(REPLACEMENT, literal=True)).then(value))
 
 

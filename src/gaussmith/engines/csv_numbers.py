@@ -12,9 +12,9 @@ Blocks begin at any line break, so that files with line breaks in quotes are not
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from gaussmith.engines.csv_files import Header, select_fields, splitter
+from gaussmith.engines.csv_files import REPLACEMENT, Header, select_fields, splitter
 from gaussmith.engines.text_blocks import read_blocks
 from gaussmith.expressions import as_number
 
@@ -22,20 +22,25 @@ if typing.TYPE_CHECKING:
     import polars as pl
 
 
-def read_csv_numbers(path: str, separator: str, header: Header, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of a well-formed file without quoted line breaks, as doubles, in batches.
+def read_csv_columns(
+    path: str, separator: str, header: Header, names: Sequence[str], texts: Collection[str] = ()
+) -> Iterator[pl.DataFrame]:
+    """Some columns of a well-formed file without quoted line breaks, as doubles x0, x1 …, those of `texts` as text.
 
-    Columns that the header does not have are missing everywhere.
+    In batches. Columns that the header does not have are missing everywhere.
     """
     places = [header.names.index(name) if name in header.names else None for name in names]
+    written = {place for name, place in zip(names, places, strict=True) if place is not None and name in texts}
     # A header of ours comes first: without one, the first line of a block would say how many fields there are.
     head = separator.join(f"c{place}" for place in range(len(header.names))).encode() + b"\n"
     for block, lines in read_blocks(path, header.lines, len(header.names), head):
-        yield parse_block(block, separator, lines, places)
+        yield parse_block(block, separator, lines, places, written)
 
 
-def parse_block(block: bytes, separator: str, lines: int, places: Sequence[int | None]) -> pl.DataFrame:
-    """The fields at these places of each line as doubles x0, x1 …; null where there is no number.
+def parse_block(
+    block: bytes, separator: str, lines: int, places: Sequence[int | None], texts: Collection[int] = ()
+) -> pl.DataFrame:
+    """The fields at these places of each line as doubles x0, x1 …; null where there is no number. As text at `texts`.
 
     Requires: a first line of the names c0, c1 … and this many other lines.
 
@@ -48,14 +53,17 @@ def parse_block(block: bytes, separator: str, lines: int, places: Sequence[int |
     if not wanted:
         nothing = pl.repeat(None, lines, dtype=pl.Float64, eager=True)
         return pl.DataFrame({f"x{j}": nothing for j in range(len(places))})
-    found = parse_fields(block, separator, wanted, pl.Float64)
+    found = parse_fields(block, separator, {place: pl.String if place in texts else pl.Float64 for place in wanted})
     if found.height != lines:  # lines are counted by us, whatever the engine makes of them
-        found = _read_lines(block, separator, lines, wanted)
+        found = _read_lines(block, separator, lines, wanted, texts)
     else:
-        odd = [place for place in wanted if found[f"c{place}"].null_count()]
-        texts = parse_fields(block, separator, odd, pl.String)
-        read = [read_failed(found[name], texts[name]) for name in texts.columns]
+        odd = [place for place in wanted if place not in texts and found[f"c{place}"].null_count()]
+        written = parse_fields(block, separator, dict.fromkeys(odd, pl.String))
+        read = [read_failed(found[name], written[name]) for name in written.columns]
         found = found.with_columns(*read) if read else found
+        if texts and not block.isascii():
+            value = pl.col(*(f"c{place}" for place in texts))
+            found = found.with_columns(pl.when(~value.str.contains(REPLACEMENT, literal=True)).then(value))
     columns = (pl.lit(None, pl.Float64) if place is None else pl.col(f"c{place}") for place in places)
     return found.select(column.alias(f"x{j}") for j, column in enumerate(columns))
 
@@ -92,20 +100,20 @@ def read_texts(texts: pl.Series) -> pl.Series:
 
 
 def parse_fields(
-    block: bytes, separator: str, places: Sequence[int], kind: typing.Any, quote: str | None = '"'
+    block: bytes, separator: str, kinds: Mapping[int, typing.Any], quote: str | None = '"'
 ) -> pl.DataFrame:
-    """The fields at these places as values of one type, null where one cannot be parsed. The first line names c0 …"""
+    """The fields at these places as values of their types, null where they are none. The first line names c0, c1 …"""
     import polars as pl
 
-    if not places:
+    if not kinds:
         return pl.DataFrame()
-    names = [f"c{place}" for place in places]
+    types = {f"c{place}": kind for place, kind in kinds.items()}
     return pl.read_csv(
         block,
         separator=separator,
         quote_char=quote,
-        columns=names,
-        schema_overrides=dict.fromkeys(names, kind),
+        columns=list(types),
+        schema_overrides=types,
         infer_schema=False,
         ignore_errors=True,
         truncate_ragged_lines=True,
@@ -113,9 +121,12 @@ def parse_fields(
     )
 
 
-def _read_lines(block: bytes, separator: str, count: int, places: Sequence[int]) -> pl.DataFrame:
+def _read_lines(
+    block: bytes, separator: str, count: int, places: Sequence[int], texts: Collection[int]
+) -> pl.DataFrame:
     """The same by our own reader of lines."""
     lines = block.decode("utf-8", "replace").split("\n")[1 : count + 1]
     split, names = splitter(separator), [f"c{place}" for place in places]
-    texts = select_fields((split(line.removesuffix("\r")) for line in lines), names, places, None)
-    return texts.select(read_texts(column).alias(column.name) for column in texts)
+    found = select_fields((split(line.removesuffix("\r")) for line in lines), names, places, None)
+    written = {f"c{place}" for place in texts}
+    return found.select(each if each.name in written else read_texts(each).alias(each.name) for each in found)

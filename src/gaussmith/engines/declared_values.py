@@ -27,6 +27,9 @@ PLAIN_NUMBERS = {"Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U"
 MIN_ROWS, MAX_ROWS = 1 << 16, 1 << 23
 """Limits on the records that are counted at a time."""
 
+PIECE = 1 << 15
+"""Doubles cast at a time: what is made of them on the way stays in the processor's cache."""
+
 MAX_TABLE = 1 << 20
 """Limit on the range of whole numbers whose places are looked up in a table."""
 
@@ -74,22 +77,35 @@ def _finder(key: GroupKeys) -> Callable[[npt.NDArray[Any]], Words]:
 def _within(x: npt.NDArray[Any], low: int, span: int) -> Words:
     """x − low where x is one of the whole numbers from low to low + span − 1, else −1; the array itself if it can be.
 
-    What is no whole number, or too large for one, differs from its cast, whatever that is.
+    >>> _within(np.array([-1, 0, 2, 3]), 0, 3).tolist(), _within(np.array([7.0, 7.5, 8.0, 9.0]), 7, 2).tolist()
+    ([-1, 0, 2, -1], [0, -1, 1, -1])
     """
-    exact: Any = True
     if x.dtype.kind == "f":
-        x = x.astype(np.float64, copy=False)
-        whole = x.astype(np.int64)
-        exact = whole == x
-    else:
-        whole = x.astype(np.int64, copy=False)
-        if x.dtype == np.uint64:
-            exact = whole >= 0
+        found = np.empty(len(x), np.int64)
+        for start in range(0, len(x), PIECE):
+            _cast_within(x[start : start + PIECE], low, span, found[start : start + PIECE])
+        return found
+    whole = x.astype(np.int64, copy=False)
     above = whole if low == 0 else whole - low
     size = above.view(np.uint64)  # below `low` it wraps around to numbers above 2^62
-    if (not len(x) or size.max() < span) and np.all(exact):
-        return above
-    return np.where((size < span) & exact, above, -1)
+    if x.dtype == np.uint64 and len(x) and whole.min() < 0:
+        return np.where((size < span) & (whole >= 0), above, -1)
+    return above if not len(x) or size.max() < span else np.where(size < span, above, -1)
+
+
+def _cast_within(x: npt.NDArray[Any], low: int, span: int, found: Words) -> None:
+    """Write to `found` what `_within` says of doubles.
+
+    What is no whole number, or too large for one, differs from its cast, whatever that is.
+    """
+    np.copyto(found, x, casting="unsafe")
+    exact = found == x
+    if low:
+        found -= low
+    inside = found.view(np.uint64) < span
+    inside &= exact
+    if not inside.all():
+        found[~inside] = -1
 
 
 def rows_at_a_time(keys: Sequence[GroupKeys]) -> int:

@@ -22,19 +22,10 @@ from urllib.parse import unquote, urlsplit
 
 from gaussmith.engines.addresses import STORES, fixed_part, location_of, nearest_file, scheme_of, without_secrets
 from gaussmith.engines.arrow_tables import scan_feather
-from gaussmith.engines.csv_files import (
-    Look,
-    header_of,
-    look_at_file,
-    scan_line_by_line,
-    scan_lines,
-    scan_well_formed,
-)
-from gaussmith.engines.csv_numbers import read_csv_numbers
-from gaussmith.engines.json_lines import read_object_numbers, scan_objects
 from gaussmith.engines.partitions import PATH, Values, attach_values, read_folders
 from gaussmith.engines.table_formats import check_plain
 from gaussmith.engines.text_blocks import PACKED
+from gaussmith.engines.text_files import scan_texts
 from gaussmith.errors import SourceError, nearest
 from gaussmith.values import dataclass
 
@@ -255,33 +246,7 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
     if files.format == "Arrow IPC":
         paths = list(files.paths)
         return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
-    if files.format == "JSON lines":
-        return scan_objects(scan_lines(files.paths, files.remote), names or ())
-    return _scan_separated(files, names if names is not None else names_of(files))
-
-
-def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
-    """CSV or TSV files: those in which every quote is in its place together, each of the others line by line."""
-    import polars as pl
-
-    separator = _separator(files)
-    looks = {path: look_at_file(path, separator, files.remote) for path in files.paths}
-
-    def is_native(look: Look) -> bool:
-        return look.well_formed and not (files.line_per_record and look.spans_lines)
-
-    def scan(paths: Sequence[str]) -> pl.LazyFrame:
-        if is_native(looks[paths[0]]):
-            return scan_well_formed(paths, separator, files.remote, any(looks[path].replaced for path in paths))
-        header = header_of(paths[0], separator, files.remote, files.line_per_record)
-        return scan_line_by_line(paths[0], separator, files.remote, header, names or header.names)
-
-    alone = [path for path in files.paths if not names or not is_native(looks[path])]
-    together = [path for path in files.paths if path not in set(alone)]
-    scans = [scan(paths) for paths in ([together] if together else []) + [[path] for path in alone]]
-    # Without names only the number of records is read.
-    chosen = [each.select(*names) if names else each.select(pl.first().is_null().alias("")) for each in scans]
-    return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
+    return scan_texts(files, names)
 
 
 def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
@@ -297,29 +262,3 @@ def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
         include_file_paths=PATH if wanted else None,
     )
     return attach_values(lazy, files) if wanted else lazy
-
-
-def number_batches(files: Files, names: Sequence[str]) -> Iterator[pl.DataFrame | pl.LazyFrame]:
-    """Columns of text files file by file: as doubles where they can be parsed at once, else scanned as text."""
-    for path in files.paths:
-        here = not (files.remote or path.lower().endswith(PACKED))
-        if here and files.format == "JSON lines":
-            yield from read_object_numbers(path, names)
-            continue
-        if here:
-            separator = _separator(files)
-            look = look_at_file(path, separator, remote=False)
-            if look.well_formed and not look.spans_lines:
-                header = header_of(path, separator, False, files.line_per_record)
-                yield from read_csv_numbers(path, separator, header, names)
-                continue
-        yield scan_files(replace(files, paths=(path,)), names)
-
-
-def names_of(files: Files) -> tuple[str, ...]:
-    """The names in the header of the first CSV or TSV file, as written."""
-    return header_of(files.paths[0], _separator(files), files.remote, files.line_per_record).names
-
-
-def _separator(files: Files) -> str:
-    return "\t" if files.format == "TSV" else ","

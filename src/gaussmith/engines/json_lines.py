@@ -10,13 +10,13 @@ strings as values. In these the marks of JSON are made separators, and Polars pa
     {"a":1,"b":"x"}    ──▶    ,"a",1,"b","x",    ──▶    fields 2 and 4
 
 Polars parses no text as a double that the strict rule does not read (see `csv_numbers`); that rule reads what Polars
-could not. Lines of no common form are decoded one by one, and so are texts of forms whose strings hold marks of JSON.
+could not. Lines of no common form are decoded one by one.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import product
 
@@ -36,7 +36,9 @@ MAX_FORMS, MAX_MEMBERS, TRIED_LINES = 8, 400, 16
 
 MARKS = b"{}:,"
 SEPARATORS = bytes.maketrans(MARKS, b",,,,")
-IN_STRINGS = bytes.maketrans(MARKS, b"____")
+HIDDEN = b"\x01\x02\x03\x04"
+"""What stands for marks inside strings, which hold no such letters themselves."""
+IN_STRINGS = bytes.maketrans(MARKS, HIDDEN)
 HEAD = b"-\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -149,16 +151,21 @@ def _escaped(key: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else rf"\x{{{ord(letter):x}}}" for letter in key)
 
 
-def read_object_numbers(path: str, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Named members of the objects in a file as doubles x0, x1 …, in batches; in any order within one."""
+def read_objects(path: str, names: Sequence[str], texts: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    """Named members of the objects in a file as doubles x0, x1 …, those of `texts` as text.
+
+    In batches; in any order within one.
+    """
     first, forms = True, list[Form]()
     for block, count in read_blocks(path, columns=len(names), head=HEAD):
         text = block.replace(BYTE_ORDER_MARK, b"", 1) if first and block[2:5] == BYTE_ORDER_MARK else block
         first = False
-        yield parse_objects(text, count, names, forms)
+        yield parse_objects(text, count, names, forms, texts)
 
 
-def parse_objects(block: bytes, count: int, names: Sequence[str], forms: list[Form] | None = None) -> pl.DataFrame:
+def parse_objects(
+    block: bytes, count: int, names: Sequence[str], forms: list[Form] | None = None, texts: Collection[str] = ()
+) -> pl.DataFrame:
     """The same of one block of lines. Requires: HEAD and then this many lines.
 
     `forms` are those of earlier blocks, which are tried first; new ones are added.
@@ -180,19 +187,20 @@ def parse_objects(block: bytes, count: int, names: Sequence[str], forms: list[Fo
         whole = len(lines) == count and bool(fits.all())
         text = memoryview(block)[len(HEAD) :] if whole else "\n".join(lines.filter(fits).to_list()).encode()
         if fits.any():
-            found.append(_parse_alike(text, form, int(fits.sum()), names))
+            found.append(_parse_alike(text, form, int(fits.sum()), names, texts))
         lines = lines.clear() if whole else lines.filter(~fits)
     others = lines.filter(lines.str.contains(r"[^ \t\r]"))
     if len(others) or not found:
-        texts = _decode(others, list(dict.fromkeys(names)))
-        found.append(texts.select(read_texts(texts[name]).alias(f"x{j}") for j, name in enumerate(names)))
+        decoded = _decode(others, list(dict.fromkeys(names)))
+        columns = (decoded[name] if name in texts else read_texts(decoded[name]) for name in names)
+        found.append(pl.DataFrame({f"x{j}": column for j, column in enumerate(columns)}))
     return pl.concat(found)
 
 
 def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl.DataFrame:
     """Named members of the objects in lines as text, in the order of the lines.
 
-    `forms` are those of earlier lines, none of them marked; new ones are added.
+    `forms` are those of earlier lines; new ones are added.
 
     >>> import polars as pl
     >>> parse_texts(pl.Series(['{"a":1.0}', '{"a": "x"}', "no", '{"a":"null"}', '{"a":null}']), ["a"], []).rows()
@@ -204,14 +212,14 @@ def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl
     found, places = list[pl.DataFrame](), list[pl.Series]()
     for turn in range(MAX_FORMS):
         if turn == len(forms):
-            tried = map(form_of, lines.head(TRIED_LINES))
-            forms += [form for form in tried if form is not None and not form.marked][:1]
+            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
         if turn >= len(forms) or not len(lines):
             break
         fits = lines.str.contains(forms[turn].pattern)
         if fits.any():
             text = "\n".join(lines.filter(fits).to_list()).encode()
-            found.append(_texts_alike(text, forms[turn], int(fits.sum()), names))
+            alike = _parse_alike(text, forms[turn], int(fits.sum()), names, names)
+            found.append(alike.rename({f"x{j}": name for j, name in enumerate(names)}))
             places.append(left.filter(fits))
         lines, left = lines.filter(~fits), left.filter(~fits)
     if len(lines) or not found:
@@ -219,23 +227,6 @@ def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl
         places.append(left)
     whole = pl.concat(found)
     return whole if len(found) == 1 else whole[pl.concat(places).arg_sort()]
-
-
-def _texts_alike(text: bytes, form: Form, count: int, names: Sequence[str]) -> pl.DataFrame:
-    """Named members of lines of one form, whose strings hold no marks, as text."""
-    import polars as pl
-
-    data, places = _fields(text, form)
-    read = parse_fields(data, ",", sorted({places[name] for name in names if name in places}), pl.String, quote=None)
-    nothing = pl.repeat(None, count, dtype=pl.String, eager=True)
-    written = {name: read[f"c{places[name]}"].str.strip_chars(" \t") for name in names if name in places}
-    is_null = {name: column == "null" for name, column in written.items()}
-    return pl.DataFrame(
-        {
-            name: _unquoted(written[name]).zip_with(~is_null[name], nothing) if name in places else nothing
-            for name in names
-        }
-    )
 
 
 def _lines(block: bytes, count: int) -> pl.Series:
@@ -257,20 +248,40 @@ def _lines(block: bytes, count: int) -> pl.Series:
     return pl.Series("column_1", block.decode("utf-8", "replace").split("\n")[1 : count + 1], dtype=pl.String)
 
 
-def _parse_alike(text: bytes | memoryview, form: Form, count: int, names: Sequence[str]) -> pl.DataFrame:
-    """Named members of lines of one form."""
+def _parse_alike(
+    text: bytes | memoryview, form: Form, count: int, names: Sequence[str], texts: Collection[str]
+) -> pl.DataFrame:
+    """Named members of lines of one form, as doubles x0, x1 … or as text."""
     import polars as pl
 
     data, places = _fields(text, form)
-    wanted = sorted({places[name] for name in names if name in places})
-    found = parse_fields(data, ",", wanted, pl.Float64, quote=None)
-    odd = [place for place in wanted if found[f"c{place}"].null_count()]
-    texts = parse_fields(data, ",", odd, pl.String, quote=None)
-    read = [read_failed(found[name], _unquoted(texts[name])) for name in texts.columns]
+    kinds = {places[name]: pl.String if name in texts else pl.Float64 for name in names if name in places}
+    found = parse_fields(data, ",", dict(sorted(kinds.items())), quote=None)
+    odd = [place for place, kind in kinds.items() if kind == pl.Float64 and found[f"c{place}"].null_count()]
+    written = parse_fields(data, ",", dict.fromkeys(sorted(odd), pl.String), quote=None)
+    read = [read_failed(found[name], _unquoted(written[name])) for name in written.columns]
+    read += [_told(found[f"c{place}"], form.marked) for place, kind in kinds.items() if kind == pl.String]
     found = found.with_columns(*read) if read else found
-    nothing = pl.repeat(None, count, dtype=pl.Float64, eager=True)
-    columns = (found[f"c{places[name]}"] if name in places else nothing for name in names)
-    return pl.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
+    return pl.DataFrame(
+        {
+            f"x{j}": found[f"c{places[name]}"]
+            if name in places
+            else pl.repeat(None, count, dtype=pl.String if name in texts else pl.Float64, eager=True)
+            for j, name in enumerate(names)
+        }
+    )
+
+
+def _told(written: pl.Series, marked: bool) -> pl.Series:
+    """Values as text; null where `null` is written."""
+    import polars as pl
+
+    stripped = written.str.strip_chars(" \t")
+    nothing = pl.repeat(None, len(written), dtype=pl.String, eager=True)
+    found = _unquoted(stripped).zip_with(stripped != "null", nothing)
+    for hidden, mark in zip(HIDDEN.decode(), MARKS.decode(), strict=True) if marked else ():
+        found = found.str.replace_all(hidden, mark, literal=True)
+    return found
 
 
 def _fields(text: bytes | memoryview, form: Form) -> tuple[bytes, dict[str, int]]:

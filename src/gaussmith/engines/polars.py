@@ -7,7 +7,7 @@ function from names of columns to a lazy frame, so that a column is converted or
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import md5
 from typing import Any
@@ -15,24 +15,18 @@ from typing import Any
 import numpy as np
 
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
+from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, mapped_batches, unheld_columns, was_read
 from gaussmith.engines.csv_numbers import read_quickly
 from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
-from gaussmith.engines.engine import (
-    AddUp,
-    Progress,
-    Totals,
-    Words,
-    key_columns,
-    rows_per_batch,
-)
+from gaussmith.engines.engine import AddUp, Progress, Totals, Words, key_columns, rows_per_batch
 from gaussmith.engines.failures import attempt
-from gaussmith.engines.files import Files, group_files, names_of, number_batches, scan_files
+from gaussmith.engines.files import Files, group_files, scan_files
 from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
+from gaussmith.engines.text_files import names_of, number_batches, scan_numbers
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
 from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
 from gaussmith.errors import SourceError
@@ -152,8 +146,14 @@ class Polars:
         """
         import polars as pl
 
-        empty = pl.LazyFrame(schema={name: _polars_type(dtype) for name, dtype in source.schema.items()})
-        return replace(source, native=lambda columns: empty, files=None, once=False)
+        schema = {name: _polars_type(dtype) for name, dtype in source.schema.items()}
+
+        def without_rows(numbers: Collection[str]) -> Callable[[Sequence[str]], pl.LazyFrame]:
+            empty = pl.LazyFrame(schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
+            return lambda columns: empty
+
+        numbered = without_rows if source.numbered is not None else None
+        return replace(source, native=without_rows(()), files=None, once=False, numbered=numbered)
 
 
 POLARS = Polars()
@@ -210,6 +210,12 @@ def _read(source: Source, columns: Sequence[str], files: Files | None = None) ->
     import polars as pl
 
     whole = files or source.files
+    if whole is not None and whole.format == "Arrow IPC" and not whole.remote:
+        as_they_are = all(str(source.schema[name]) in AS_THEY_ARE for name in columns)
+        mapped = mapped_batches(whole.paths, columns) if as_they_are else None
+        if mapped is not None:
+            yield from mapped
+            return
     if whole is None or not whole.is_text:
         yield from _numbers(source, scan(source, columns, files), columns)
         return
@@ -296,6 +302,7 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             dict.fromkeys(names, nw.String()),
             files,
             texts=frozenset(names),
+            numbered=lambda numbers: lambda columns: scan_numbers(files, columns, numbers),
         )
     else:
         if files.is_unknown:

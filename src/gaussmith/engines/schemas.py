@@ -12,8 +12,9 @@ from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.failures import attempt
-from gaussmith.engines.files import Files, names_of
+from gaussmith.engines.files import Files
 from gaussmith.engines.partitions import check_keys
+from gaussmith.engines.text_files import names_of
 from gaussmith.errors import SourceError
 
 MAX_FILES = 10_000

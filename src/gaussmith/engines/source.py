@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from gaussmith.engines.engine import Engine
 from gaussmith.engines.files import Files
 from gaussmith.engines.partitions import narrow_files
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import Derivation, check_ids, kinds_of
+from gaussmith.expressions import Derivation, check_ids, kinds_of, other_uses, read_as_numbers, with_numbers
 from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Source:
     """Columns whose numbers arrive as text and are read by our own rule: those of text formats, and partitions."""
     reopen: Callable[[Files], Any] | None = field(default=None, repr=False)
     """What makes a `native` of fewer files."""
+    numbered: Callable[[Collection[str]], Any] | None = field(default=None, repr=False)
+    """What makes a `native` in which some columns of text are numbers already, as our own rule reads them."""
     once: bool = False
     """Whether it can be read once only, as a stream of record batches."""
     ids: str | None = None
@@ -177,6 +179,25 @@ def narrowed(source: Source, derivation: Derivation) -> tuple[Source, Derivation
     files, rest = narrow_files(source.files, derivation)
     same = files.paths == source.files.paths
     return source if same else replace(source, native=source.reopen(files), files=files), rest
+
+
+def read_early(
+    source: Source, derivation: Derivation, numbers: Collection[str], others: Collection[str] = ()
+) -> tuple[Source, Derivation]:
+    """The source with numbers in place of texts that are read as nothing else, and the derivation of it.
+
+    `numbers` are further columns that are read as numbers, `others` those that are not.
+    """
+    import narwhals as nw
+
+    if source.numbered is None:
+        return source, derivation
+    chosen = {*numbers, *read_as_numbers(derivation)} - {*others, *other_uses(derivation)}
+    found = [name for name in source.names or () if name in chosen]
+    if not found:
+        return source, derivation
+    schema = {**source.schema, **dict.fromkeys(found, nw.Float64())}
+    return replace(source, native=source.numbered(found), schema=schema), with_numbers(derivation, found)
 
 
 def check_identity(source: Source, unit: str | None, kinds: Mapping[str, str]) -> None:

@@ -29,10 +29,10 @@ LONG = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """Integers of one type; those that are missing hold 0 and are marked."""
+    """Integers of one type; those that are missing hold 0, and are null in the column they come from."""
 
     values: npt.NDArray[Any]
-    gone: npt.NDArray[np.bool_] | None
+    column: pl.Series
     missing: int
 
     def __len__(self) -> int:
@@ -40,13 +40,14 @@ class Integers:
 
     def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
         found = self.values[rows].astype(float)
-        if self.gone is not None:
-            found[self.gone[rows]] = np.nan
+        if self.missing:
+            found[self.column[rows].is_null().to_numpy()] = np.nan
         return found
 
     def clamped_sum(self, low: int, top: int) -> int:
         """
-        >>> Integers(np.array([-5, 0, 7, 120], np.int8), np.array([False, True, False, False]), 1).clamped_sum(1, 1000)
+        >>> import polars as pl
+        >>> Integers(np.array([-5, 0, 7, 120], np.int8), pl.Series([-5, None, 7, 120]), 1).clamped_sum(1, 1000)
         128
         """
         limits = np.iinfo(self.values.dtype)
@@ -101,10 +102,9 @@ def columns_of(batch: pl.DataFrame) -> list[Any]:
         if column.dtype == pl.Boolean:
             found.append(Truths(column, missing))
         elif column.dtype.is_integer():
-            gone = column.is_null().to_numpy() if missing else None
-            found.append(Integers((column.fill_null(0) if missing else column).to_numpy(), gone, missing))
-        else:
-            found.append(column.to_numpy())
+            found.append(Integers((column.fill_null(0) if missing else column).to_numpy(), column, missing))
+        else:  # filled first: with nulls in it, `to_numpy` takes four times as long
+            found.append((column.fill_null(float("nan")) if missing else column).to_numpy())
     return found
 
 

@@ -5,13 +5,15 @@
 
 Text becomes a tree of `nodes` (`grammar`, with the names in `functions`), the tree a formula whose kinds fit the
 columns (`formulas`), the formula a value of one row (`evaluation`) or a narwhals expression (`spelling`). How texts
-and dates are read say `readings` and `calendar`; `writing` writes trees as text again; `person_columns` puts the rows
-of a person together. `cuts` are declared cells, `keys` declared groups, `identity` says which ids are the same. No code
-is executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
+and dates are read say `readings` and `calendar`; which texts are read as numbers only, `early_numbers`; `writing`
+writes trees as text again; `person_columns` puts the rows of a person together. `cuts` are declared cells, `keys`
+declared groups, `identity` says which ids are the same. No code is executed, every formula is total, and each row's
+value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning
 from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among, value_of
+from gaussmith.expressions.early_numbers import other_uses, read_as_numbers, with_numbers
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
@@ -61,15 +63,18 @@ __all__ = [
     "language",
     "match_keys",
     "object_code",
+    "other_uses",
     "parse",
     "place_among",
     "plan_derivation",
     "plan_person_columns",
+    "read_as_numbers",
     "read_number",
     "same_meaning",
     "split_filter",
     "to_narwhals",
     "value_of",
     "with_integers",
+    "with_numbers",
     "written",
 ]

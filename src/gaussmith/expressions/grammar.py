@@ -34,16 +34,14 @@ POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40),
 NOT, MINUS = 30, 70
 """How tightly operators bind; comparisons do not chain."""
 WORDS = ("and", "or", "not", "in", "true", "false")
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
+_TOKEN = r"""(?P<space>\s+)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     |(?P<text>"(?:[^"]|"")*"|'(?:[^']|'')*')
     |(?P<quoted>`(?:[^`]|``)+`)
     |(?P<name>[^\W\d]\w*)
     |(?P<foreign>\*\*|//|&&|\|\||<>|<<|>>|===|[&|!^%~=?:;{}$@\\](?!=))
-    |(?P<sign>==|!=|<=|>=|[-+*/<>()\[\],])""",
-    re.VERBOSE,
-)
+    |(?P<sign>==|!=|<=|>=|[-+*/<>()\[\],])"""
+"""Compiled when an expression is read: most requests have none."""
 _INSTEAD = {
     "=": "write == to compare",
     "===": "write == to compare",
@@ -62,7 +60,7 @@ _INSTEAD = {
 
 
 _TAKE_OUT = "remove it; column names with such characters are written in backticks: `a:b`"
-_DATE = re.compile(r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-9.])")
+_DATE = r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-9.])"
 _ELSEWHERE = {
     "is": "is_null({name})",
     "between": "18 <= {name} and {name} <= 65",
@@ -134,9 +132,9 @@ def parse(text: str, of_people: bool = False) -> Expression:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
+    at, token = 0, re.compile(_TOKEN, re.VERBOSE)
     while at < len(text):
-        match = _TOKEN.match(text, at)
+        match = token.match(text, at)
         if match is None or match.lastgroup is None:
             if text[at] in "\"'`":
                 rule = "text ends with the same quote it starts with"
@@ -164,7 +162,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 def _check_date(text: str, at: int) -> None:
     """Refuse a date that lost its quotes, which would be a subtraction, and numbers such as 06."""
-    date = _DATE.match(text, at)
+    date = re.compile(_DATE).match(text, at)
     if date is not None:
         meant = f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}"
         remedy = f"did you mean the date {meant!r}? to subtract, put spaces around the minus"

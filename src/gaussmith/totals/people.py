@@ -14,7 +14,7 @@ import numpy as np
 from gaussmith.domains import FoundGroups
 from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals
 from gaussmith.engines.failures import attempt, streamed
-from gaussmith.engines.source import Source, check_identity
+from gaussmith.engines.source import Source, check_identity, read_early
 from gaussmith.errors import SourceError
 from gaussmith.expressions import (
     CODED_INTEGER,
@@ -238,6 +238,8 @@ def prepare(
 ) -> tuple[nw.LazyFrame[Any], Contribution]:
     """The filtered rows with the derived columns, of the columns that are needed (`others` too) and no others."""
     needed = _columns_needed(added, derivation, groups, others)
+    keys = [*([] if groups is None else groups.columns), *others, *([] if added.unit is None else [added.unit])]
+    source, derivation = read_early(source, derivation, added.columns, keys)
     added, ids = identified(source, added, [name for name, _ in derivation.columns])
     return derive(source.engine.frame(source, needed or (source.names or ())[:1], ids), derivation), added
 

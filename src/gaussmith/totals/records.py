@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
-from gaussmith.engines.source import Source, derived
+from gaussmith.engines.source import Source, derived, read_early
 from gaussmith.expressions import Derivation
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.kernels import add_up
@@ -35,7 +35,7 @@ class Records:
         return [attempt(lambda: self._total(source, codes, progress))]
 
     def _total(self, source: Source, codes: Codes, progress: Progress | None) -> Totals:
-        rows = source if self.derivation is None else derived(source, self.derivation)
+        rows = source if self.derivation is None else derived(*read_early(source, self.derivation, self.columns or ()))
         return source.engine.total(rows, codes, self.columns or (), add_up, progress)
 
     def rehearsed(self, source: Source) -> Records:

@@ -162,9 +162,14 @@ def _floor(x: str, low: float, scale: float) -> str:
 
 
 def _clamped(x: str, low: float, top: float, instead: float) -> str:
+    """x within its bounds, or another number where it is null or NaN, which DuckDB takes for the largest.
+
+    What most rows are is asked first: only the others meet the further questions.
+    """
     known, bottom, ceiling = (_literal(value) for value in (min(max(instead, low), top), low, top))
-    within = f"case when {x} > {bottom} then {x} else {bottom} end"
-    return f"(case when {x} is null or isnan({x}) then {known} when {x} < {ceiling} then {within} else {ceiling} end)"
+    inside, below = f"{x} > {bottom} and {x} < {ceiling}", f"{x} <= {bottom}"
+    above = f"{x} >= {ceiling} and not isnan({x})"
+    return f"(case when {inside} then {x} when {below} then {bottom} when {above} then {ceiling} else {known} end)"
 
 
 def _literal(value: float) -> str:
