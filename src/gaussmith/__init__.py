@@ -49,7 +49,8 @@ _PUBLIC = {
     "gaussmith.plans": ("Plan",),
     "gaussmith.plans.planner": ("plan",),
     "gaussmith.requests.question": ("Question",),
-    "gaussmith.releases": ("Release", "read"),
+    "gaussmith.reading": ("read",),
+    "gaussmith.releases": ("Release",),
     "gaussmith.requests.request": ("Request",),
     "gaussmith.suggestions": ("Suggestion", "suggest"),
 }  # fmt: skip
@@ -93,7 +94,8 @@ if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
     from gaussmith.plans import Plan
     from gaussmith.plans.planner import plan
-    from gaussmith.releases import Release, read
+    from gaussmith.reading import read
+    from gaussmith.releases import Release
     from gaussmith.requests.question import Question
     from gaussmith.requests.request import Request
     from gaussmith.suggestions import Suggestion, suggest

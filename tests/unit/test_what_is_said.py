@@ -276,13 +276,14 @@ def test_shares_have_an_axis_of_their_own_and_are_no_numbers_of_people(tmp_path:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_file_is_read_by_its_own_name(tmp_path: Path) -> None:
+def test_a_request_file_is_read_like_any_other_file(tmp_path: Path) -> None:
     path = tmp_path / "ask.toml"
     path.write_text('source = "people.csv"\ncount = true\nguarantee = { mu = 1 }\n', "utf-8")
     for source in (path, str(path)):
-        with refused("request-instead-of-record", says="Request.from_toml("):
-            gm.read(source)
-    assert gm.Request.from_toml(path).count
+        found = gm.read(source)
+        assert isinstance(found, gm.Request) and found.plan == gm.Request.from_toml(path).plan
+    with refused("no-such-request-file"):
+        gm.read(tmp_path / "aks.toml")
 
 
 @pytest.mark.parametrize("limit", ["groups_per_unit", "values_per_unit", "rows_per_unit"])

@@ -1,6 +1,5 @@
 """Releases: noisy features, and the answers that are read from them. Values; they hold no data."""
 
 from gaussmith.releases.release import Release
-from gaussmith.releases.saved import read
 
-__all__ = ["Release", "read"]
+__all__ = ["Release"]

@@ -187,21 +187,10 @@ def read_release(text: str | bytes) -> Release:
     return _release(found)
 
 
-def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
-    """The plan, release or certificate written by `to_json`: its text, or the path of a file.
-
-    >>> import gaussmith as gm
-    >>> plan = gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1))
-    >>> gm.read(plan.to_json()) == plan
-    True
-    """
+def read_record(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
+    """The plan, release or certificate written by `to_json`: its text, or the path of a file."""
     from gaussmith.plans.certificate import Certificate
 
-    if not isinstance(source, bytes) and str(source).endswith(".toml"):
-        said = without_secrets(source)[:200]
-        what, rule = f"request file {said!r}", "gaussmith.read reads plans, releases and certificates"
-        remedy = f"write gaussmith.Request.from_toml({said!r})"
-        raise RequestError(what, rule, remedy, code="request-instead-of-record", file=said)
     fields = _parse(_text(source))
     if fields.get("kind") == "plan":
         return Plan.from_dict(fields)
@@ -231,7 +220,7 @@ def _parse(text: str | bytes) -> dict[str, Any]:
         fields = None
     if not isinstance(fields, dict):
         what = "a file that is not a record of Gaussmith"
-        rule = "gaussmith.read reads plans, releases and certificates, which were saved by to_json()"
+        rule = "gaussmith.read reads what to_json() has saved, and requests in files that end in .toml"
         remedy = 'check the file; to release statistics of data, write gaussmith.Request("people.csv", …)'
         raise PlanError(what, rule, remedy, code="not-a-record")
     return fields
