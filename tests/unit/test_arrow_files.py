@@ -1,4 +1,4 @@
-"""Arrow files that are mapped give the numbers that Polars reads, however they were written."""
+"""Arrow files that are mapped give the numbers that are in them, however they were written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write(path: Path, rows: int, compression: str | None) -> None:
 @pytest.mark.parametrize(
     "columns", [["x"], ["true", "small", "x", "long", "odd", "gaps", "single"], ["gaps", "x", "gaps"]]
 )
-def test_mapped_numbers_are_those_that_polars_reads(
+def test_mapped_numbers_are_those_that_were_written(
     compression: str | None, rows: int, columns: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrow_tables, "MIN_BATCH_BYTES", 1)
@@ -57,7 +57,7 @@ def test_mapped_numbers_are_those_that_polars_reads(
     batches = mapped_batches(list(map(str, paths)), columns)
     assert batches is not None
     found = pl.concat(batches)
-    read = pl.concat([pl.read_ipc(path) for path in paths])
+    read = pl.concat([pl.DataFrame(make_table())] * 2)
     expected = read.select(pl.col(name).alias(f"x{j}") for j, name in enumerate(columns))
     assert found.equals(expected, null_equal=True) and found.schema == expected.schema
     bounds = [-50.0] * len(columns), [200.0] * len(columns), [3.0] * len(columns)
