@@ -67,6 +67,8 @@ UNIT = [
     "sharing", "mean_within", "rehearsal", "contrasts", "audit_samples", "saved_requests", "tables", "sources",
     "accuracy_first", "separated", "queries", "refused_questions", "streams", "catalogue", "presented", "told_plans",
     "identity", "hostile_texts",
+    "outlines", "domain_limits", "domain_numbers", "domain_codes", "domain_words", "spelled_codes",
+    "report", "moment_norms", "standard_reach", "largest_parts",
 ]  # fmt: skip
 PROPERTIES = [
     "sensitivity", "cell_sensitivity", "exact", "guarantee", "largest", "largest_moments", "largest_unlisted",

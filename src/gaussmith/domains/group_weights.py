@@ -35,7 +35,10 @@ def read_group_weights(
             "round them",
             code="too-many-group-weights",
         )
-    mean = math.fsum(found) / len(found)
+    try:
+        mean = math.fsum(found) / len(found)
+    except OverflowError:  # each is a double, and their sum is not
+        raise _not_positive(weights) from None
     mean = 1.0 if abs(mean - 1.0) < 1e-9 else mean  # as they were saved
     if not (math.isfinite(mean) and all(0 < each / mean < math.inf for each in found)):
         raise _not_positive(weights)

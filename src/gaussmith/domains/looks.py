@@ -156,8 +156,8 @@ def _edges(values: Any, depth: int, rising: bool = True) -> Array:
         found = np.array(values, float)
     except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
-    ordered = not rising or bool((np.diff(found, axis=-1) >= 0).all())
-    if found.ndim != depth or found.size == 0 or not np.isfinite(found).all() or not ordered:
+    damaged = found.ndim != depth or found.size == 0 or not np.isfinite(found).all()
+    if damaged or (rising and not (np.diff(found, axis=-1) >= 0).all()):
         what, rule = "edges or centres of cells", "they must be finite numbers, and edges must not fall"
         raise DomainError(what, rule, "give one list per column", code="edges-of-columns-damaged")
     found.flags.writeable = False
