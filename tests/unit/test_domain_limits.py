@@ -251,6 +251,14 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
         [["a"], ("a", "b"), range(2)],
         ["ab", [], 3, {"a": 1}],
     ),
+    "groups, no key": ("no-groups", lambda x: gm.Groups(x, gm.Records()), [[{"g": "a"}]], [{}, [], [{}], [{}, {}]]),
+    "labels, listed": (
+        "labels-not-listed",
+        lambda x: labels.read_labels("item", x),
+        [["a"], ("a",), np.array(["a", "b"])],
+        ["ab", None, 1.5, {"a": 1}, {"a"}],
+    ),
+    "labels, none": ("no-labels", lambda x: labels.read_labels("item", x), [["a"]], [[], ()]),
     "groups, many": (
         "too-many-groups",
         lambda n: gm.Groups({"a": range(n), "b": range(1000), "c": range(1000)}, gm.Records()),
@@ -274,8 +282,19 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
         "edges-of-columns-damaged",
         lambda x: LengthCells([1, 0], [2, 1], x),
         [[1], [0, 1], [1, 1]],
-        [[], [1, 0], [[1]], [math.nan]],
+        [[], [1, 0], [[1]], [math.nan], "ab"],
     ),
+    "lengths, centre": (
+        "edges-of-columns-damaged",
+        lambda x: LengthCells(x, [2], [1]),
+        [[1], [-1]],
+        [[], [[1]], [math.nan], "ab", 1],
+    ),
+    "box, one list": ("upper-missing", lambda x: gm.Box([0], x), [[1]], [None]),
+    "box, mapping": ("upper-beside-mapping", lambda x: gm.Box({"a": (0, 1)}, x), [None], [[1]]),
+    "box, two lists": ("lower-and-upper-differ-in-number", lambda x: gm.Box([0, 0], x), [[1, 1]], [[1], [1, 1, 1]]),
+    "box, no list": ("box-without-coordinates", lambda x: gm.Box(x, x), [], [[]]),
+    "box, pairs": ("bounds-not-two-numbers", lambda x: gm.Box({"a": x}), [(0, 1)], [(0,), 3, ("x", 1), (0, 1, 2)]),
     "cells": ("cells-not-given-in-one-way", lambda x: gm.Cells(**x), [{"size": 3}, {"shape": [2, 3]}], [
         {}, {"size": 3, "shape": [3]}, {"labels": 3, "size": 3}, {"labels": 3, "size": 3, "shape": [3]},
     ]),
@@ -362,9 +381,3 @@ def test_a_lift_has_the_columns_of_its_domain_or_one_more_for_a_private_count() 
                 check_lift(Dense(np.ones((2, columns))), 3, neighbours)
     with refused("lift-does-not-match-domain", columns=4):
         check_lift(Dense(np.ones((2, 4))), 3, REPLACE_ONE)
-
-
-def test_the_label_that_stands_twice_is_named() -> None:
-    for given, double in ((["b", "a", "c", "a"], "a"), ([1, "1", 2, "1"], "1"), ([0, 2, 2], 2)):
-        with refused("label-twice", label=double, kind="item"):
-            labels.read_labels("item", given)

@@ -97,7 +97,7 @@ class GaussianData(Domain):
         spread = _numbers("sd", sd)
         d = spread.size
         centre = _spread_out("mean", mean, d)
-        if not ((spread > 0) & (spread < 1e150) & (spread > 1e-150)).all():
+        if not ((spread > 1e-150) & (spread < 1e150)).all():
             j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
             raise DomainError(
                 f"sd[{j}]={spread[j]:g}",
@@ -225,7 +225,7 @@ class GaussianData(Domain):
 
         return quadratic_forms.tail(self.shares, 1.0)
 
-    def clipping_loss(self, weights: Array, rows: float | None = None) -> float:
+    def clipping_loss(self, weights: Array) -> float:
         """The expected weighted squared error of sums from clipping alone, if the data are as expected.
 
             rows · Σ w_j deviation_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
@@ -234,11 +234,12 @@ class GaussianData(Domain):
         """
         from gaussmith.numerics.scaling import Price
 
-        n = self.rows if rows is None else rows
         values = weights * self.deviation**2
-        unit = float(values.max()) or 1.0  # scale to numbers near 1, whatever the units of the columns
+        unit = float(values.max())  # scale to numbers near 1, whatever the units of the columns
+        if unit == 0:  # worth less than doubles can tell
+            return 0.0
         drift = None if self.mean_within is None else weights * self.mean_within**2 / unit
-        return unit * float(Price(values / unit, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
+        return unit * float(Price(values / unit, 1.0, 0.0, self.rows, drift).losses(self.shares)(np.ones(1))[0])
 
     # -- noise, its limit, pictures and words -----------------------------------------------------------------------
 

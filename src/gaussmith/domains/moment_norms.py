@@ -97,7 +97,7 @@ class _Alike:
     def square(self, k: int, q: int) -> Fraction:
         """Its squared norm with k ones among q squares, of the doubles in `matrix`."""
         own, shared, border = Fraction(self.own + self.shared), Fraction(self.shared), Fraction(self.border)
-        at_ones = own + shared * (k - 1) + border if k else Fraction(0)
+        at_ones = own + shared * (k - 1) + border
         last = Fraction(self.tail[0]) * k + Fraction(self.tail[1])
         return k * at_ones**2 + (q - k) * (shared * k + border) ** 2 + last**2
 
@@ -134,7 +134,7 @@ def _largest_of_one(lift: Array, squared: bool, extent: Array) -> float:
         return a * t * t + b * t * t * (2 - t) ** 2
 
     found = size(Fraction(2))
-    if b > 0 and 2 * a <= b:
+    if 2 * a <= b:  # a is above 0, as it is rounded up: so is b
         inner = 1 - 2 * a / b
         low, high = ((3 - Fraction(root(inner))) / 2 for root in (sqrt_upward, sqrt_downward))
         found = max(found, size(low) + (4 * a + 16 * b) * (high - low))  # the slope is 4a + 16b at most

@@ -144,7 +144,7 @@ class People(Domain):
         boxes = [box for box in (self.own, self.rows) if box is not None]
         k = float(self.max_rows)
         lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
-        coded = BoxCodes.for_bounds(lower, upper, substitutes[:-1], self.names[:-1])
+        coded = BoxCodes.for_bounds(lower, upper, substitutes[:-1])  # bounds that boxes took
         return PeopleCodes(
             np.append(coded.low, 0.0),
             np.append(coded.top, k),

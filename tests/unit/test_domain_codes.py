@@ -1,0 +1,144 @@
+"""How the numbers of a record become coordinates: codes, substitutes, products and clips."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from refusals import refused
+from sample_domains import Domains
+from scipy import integrate, stats
+
+import gaussmith as gm
+from gaussmith.domains import RowMoments
+from gaussmith.problem.features import of_coordinates, of_matrix
+
+
+def test_coded_points_lie_inside_their_bounds_and_nearly_fill_them() -> None:
+    d = Domains()
+    for domain in (d.box, d.people, d.only_own, d.only_rows, d.moments, d.few, d.rows, d.sparse, d.even):
+        middle, half = domain.coded
+        near = 2.0**-19 if isinstance(domain, gm.Moments) else 2.0**-40
+        assert half == pytest.approx(domain.radius, rel=near, abs=0) and (half <= domain.radius).all()
+        assert np.abs(middle - domain.centre) == pytest.approx(0, abs=near * float(domain.radius.max()))
+    assert d.ball_moments.coded[1] == pytest.approx(9 * (2**21 / (2**21 - 2)) ** 2, rel=1e-15)
+    assert d.ball.coded == (d.ball.centre, d.ball.radius)
+    assert d.people.middles == pytest.approx([3, 1, 0.25, 0], rel=2.0**-40) and d.people.middles[-1] == 0
+    assert d.box.middles is d.box.coded[0]
+
+
+def test_the_codes_of_people_end_with_the_number_of_rows() -> None:
+    d = Domains()
+    codes = d.people.codes(np.array([2.0, 0.5, 0.25, 9.0]))
+    box = gm.Box([1, -1, 0], [5, 3, 0.5]).codes(np.array([2.0, 0.5, 0.25]))
+    for name, last in (("low", 0.0), ("top", 4.0), ("scale", 1.0), ("steps", 4), ("substitute", 0.0)):
+        assert getattr(codes, name).tolist() == [*getattr(box, name).tolist(), last], name
+    assert (codes.rows, codes.max_rows) == (2, 4)
+
+
+def test_what_replaces_missing_values() -> None:
+    d = Domains()
+    sums, means = of_coordinates(np.arange(3), np.zeros(3, bool)), of_coordinates(np.arange(3), np.ones(3, bool))
+    assert d.box.substitutes(sums, {}).tolist() == [1, -1, 0]
+    assert d.box.substitutes(means, {}).tolist() == [2.5, -2, 2]
+    assert d.box.substitutes(of_matrix(np.ones((1, 3))), {}).tolist() == [1, -1, 0]
+    assert d.box.substitutes(sums, {"b": -1, "a": 4.0, "c": -2}).tolist() == [4, -1, -2]
+    some = of_coordinates(np.array([0, 2]), np.array([True, False]))
+    assert d.box.substitutes(some, {}).tolist() == [2.5, -1, 0]
+    both = of_coordinates(np.array([1, 1, 0]), np.array([True, False, True]))
+    with refused("sum-and-mean-without-missing", column="b"):
+        d.box.substitutes(both, {})
+    with refused("sum-and-mean-without-missing", column="b"):
+        d.box.substitutes(both, {"a": 2})
+    assert d.box.substitutes(both, {"b": -2}).tolist() == [2.5, -2, 0]
+    assert d.moments.substitutes(sums, {}).tolist() == [3, 3]
+    assert d.moments.substitutes(sums, {"b": 6, "a": 1.0}).tolist() == [1, 6]
+    assert d.moments.box.centre.tolist() == [3, 3], "the domain itself is left as it is"
+    for domain in (d.box, d.moments):
+        with refused("missing-names-no-column", column="z"):
+            domain.substitutes(sums, {"z": 1})
+        for value in (0.9, 5.1, float("nan"), "1"):
+            with refused("missing-outside-bounds" if domain is d.box else "number-out-of-range"):
+                domain.substitutes(sums, {"a": value})
+    clipped = d.box.codes(np.array([0.0, 0.0, 0.0])).substitute
+    assert clipped.tolist() == [1, -1, 0]
+    assert d.counts.substitutes(sums, {}).size == 0
+
+
+def test_what_coordinates_are_made_of() -> None:
+    d = Domains()
+    assert [d.moments.read_from(j) for j in range(5)] == [(0,), (1,), (0, 0), (0, 1), (1, 1)]
+    assert [d.ball_moments.read_from(j) for j in range(3)] == [(0, 0), (0, 1), (1, 1)]
+    assert [d.columns.read_from(j) for j in range(6)] == [(0,)] * 3 + [(1,)] * 3
+    assert [d.lengths.read_from(j) for j in range(4)] == [(0, 1)] * 4
+    assert d.box.read_from(2) == (2,)
+
+
+def test_cores_of_moments_and_of_pairs_of_them() -> None:
+    moments = Domains().moments
+    values = np.array([[0.5, -1.0], [0.25, 1.0]])
+    assert moments.cores(values).tolist() == [[0.5, -1, 0.25, -0.5, 1], [0.25, 1, 0.0625, 0.25, 1]]
+    near = 0.5
+    ends = [(1.0, -1.0), (1.0, 1 - near), (1.0, 1.0)]  # at both ends, `near` apart from one, at one in both
+    for kinds in np.ndindex(3, 3):
+        (x, u), (y, v) = ends[kinds[0]], ends[kinds[1]]
+        crossed = max(abs(x * y - u * v), abs(x * v - u * y))
+        expected = [abs(x - u), abs(y - v), abs(x * x - u * u), crossed, abs(y * y - v * v)]
+        assert moments.pair_cores(np.array([kinds]), near)[0].tolist() == expected, kinds
+
+
+def test_a_person_of_row_moments_adds_little_more_than_its_rows() -> None:
+    """k times one row, and half a code of each number for a rounded mean."""
+    d = Domains()
+    for domain in (d.rows, RowMoments({"a": (0, 1), "b": (0, 3)}, "all", 0.0, max_rows=7)):
+        steps = [int(s) for s in domain.codes(domain.box.centre).base.steps]
+        off = sum(Fraction(1, s) for s in steps)
+        for i, j in domain.pairs:
+            # the core is 4 c_i c_j − 2 steps_j c_i − 2 steps_i c_j + …, and core 1 of a square weighs twice
+            core = Fraction(4 + 2 * steps[j] + 2 * steps[i], 2)
+            off += (1 + (i == j)) * core / (steps[i] * steps[j])
+        assert domain.times == domain.max_rows * (1 + off)
+
+
+def test_chosen_ellipsoids_and_other_means() -> None:
+    d = Domains()
+    domain = gm.GaussianData([1, -2], [3, 4], rows=50, clip=0.01, scaling="round", names=["a", "b"])
+    other = domain.off_by(np.array([1.0, 2.0]))
+    assert other.mean_within is not None and other.mean_within.tolist() == [1, 2] and other.centre.tolist() == [1, -2]
+    zero = d.clipped.around_zero()
+    assert zero.centre.tolist() == [0, 0] and zero.half_axes is None and zero.sd.tolist() == [3, 4]
+    for each in (other, zero, domain):
+        assert each.rows == 50
+    assert (other.clip, other.scaling, other.names) == (0.01, "round", ("a", "b"))
+    with refused("clip-not-planned"):
+        d.gaussian.codes()
+    assert d.clipped.codes().encode(np.array([[1.0, -2.0], [7.0, -2.0]])).tolist() == [[0, 0], [2**42 - 4, 0]]
+    single = gm.GaussianData(7, [1, 2], mean_within=3)
+    assert single.centre.tolist() == [7, 7] and single.spread.tolist() == [9, 9]
+
+
+@pytest.mark.parametrize("within", [None, 0.5])
+def test_the_loss_of_clipping_one_column_is_an_integral(within: float | None) -> None:
+    """rows · w · E[(x − clipped x)²]; where the mean may be off, all records are shifted in one direction as well."""
+    deviation = 1.0 if within is None else math.hypot(1.0, within)
+    loss = 2 * integrate.quad(lambda x: (x - 1.5) ** 2 * stats.norm.pdf(x, scale=deviation), 1.5, 20)[0]
+    for sd, weight, rows in ((1.0, 1.0, 50), (1.0, 4.0, 50), (2.0, 0.25, 20), (3.0, 5.0, 1)):
+        domain = gm.GaussianData(3.0, sd, rows=rows, mean_within=None if within is None else within * sd)
+        found = domain.clipped_to(np.array([1.5 * sd])).clipping_loss(np.array([weight])) / (weight * sd**2)
+        shifted = 0.0 if within is None else within**2 * rows**2 * SHIFT**2
+        assert found == pytest.approx(rows * loss + shifted, rel=1e-5 if within is None else 0.02)
+    assert gm.GaussianData(0, 1).clipped_to(np.array([2.0])).clipping_loss(np.zeros(1)) == 0
+
+
+SHIFT = 2 * float(stats.norm.sf(1.5 / math.hypot(1.0, 0.5)))
+"""What is lost of a small shift of the mean: the share of records that are clipped, and so do not move."""
+
+
+def test_the_clipped_fraction_is_a_tail() -> None:
+    one = gm.GaussianData(5.0, 2.0).clipped_to(np.array([3.0]))
+    assert one.clipped_fraction() == pytest.approx(2 * stats.norm.sf(1.5), rel=1e-6)
+    three = gm.GaussianData([0, 0, 0], [1, 2, 4]).clipped_to(np.array([3.0, 6.0, 12.0]))
+    assert three.clipped_fraction() == pytest.approx(stats.chi2.sf(9, 3), rel=1e-6)
+    assert three._ball == gm.Ball(3, 1.0)

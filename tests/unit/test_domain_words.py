@@ -1,0 +1,56 @@
+"""What refusals of domains name, and what is cut short in words."""
+
+from __future__ import annotations
+
+from refusals import refused
+
+import gaussmith as gm
+from gaussmith.domains import labels
+
+
+def test_the_label_that_stands_twice_is_named() -> None:
+    for given, double in ((["b", "a", "c", "a"], "a"), ([1, "1", 2, "1"], "1"), ([0, 2, 2], 2)):
+        with refused("label-twice", label=double, kind="item"):
+            labels.read_labels("item", given)
+
+
+def test_what_is_wrong_is_named() -> None:
+    for sd, index in (([1.0, 0.0, 1.0], 1), ([1.0, 1.0, 2e150], 2), ([1e-150, 1.0, 1.0], 0), ([1.0, 1e150, 1.0], 1)):
+        with refused("sd-out-of-range", index=index, sd=sd[index]):
+            gm.GaussianData([0, 0, 0], sd)
+    for code, given in (
+        ("centre-does-not-match-dimension", lambda: gm.Ball(2, 1.0, centre="ab")),
+        ("points-malformed", lambda: gm.Points("ab")),
+    ):
+        with refused(code) as caught:
+            given()
+        assert not any(caught.value.fields["shape"]), "nothing was read"
+    with refused("bounds-reversed", says="did you mean [1, 2]?", column="b", lower=2, upper=1):
+        gm.Box({"a": (0, 1), "b": (2, 1)})
+    with refused("bounds-equal", column="b") as caught:
+        gm.Box({"a": (0, 1), "b": (2, 2)})
+    assert "did you mean" not in str(caught.value)
+    saved = gm.Cells({"x": ["p", "q"], "y": 3}).to_dict()
+    for others, right in (
+        ([1, 2], True),
+        ([0, 0], True),
+        ([2, 0], False),
+        ([0, 3], False),
+        ([-1, 0], False),
+        ([0], False),
+    ):
+        if right:
+            assert gm.Cells.from_dict(saved | {"others": others}).others == tuple(others)
+        else:
+            with refused("stored-other-not-declared"):
+                gm.Cells.from_dict(saved | {"others": others})
+
+
+def test_long_lists_are_cut_in_words() -> None:
+    few, many = gm.Cells(shape=[2] * 8), gm.Cells(shape=[2] * 9)
+    assert few.reading.endswith(" counts as: " + ", ".join("0" * 8) + ".")
+    assert many.reading.endswith(" counts as: " + ", ".join("0" * 8) + ", ….")
+    assert few.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)))
+    assert many.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)) + ", …")
+    assert gm.Cells(2).names is None and gm.Cells(shape=[2, 1]).names == ("0, 0", "1, 0")
+    assert gm.Cells(["a"]).names == ("a",) and gm.Cells(["a", "b"]).undeclared.endswith(": a")

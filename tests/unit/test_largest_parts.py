@@ -1,0 +1,307 @@
+"""Parts of the largest lifted difference that random lifts seldom reach: each case is made for one of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from lifts import check_bound, entries, exchangeable, largest_added
+from refusals import refused
+
+import gaussmith as gm
+from gaussmith.domains import BallMoments, People, RowMoments
+from gaussmith.domains.ball import _repeats
+from gaussmith.domains.box import _largest_beside_head, _largest_corner
+from gaussmith.domains.cells import largest_cell
+from gaussmith.domains.counts import _added
+from gaussmith.domains.lift_norms import exact_numbers, largest_level, largest_listed, largest_vertex, without_count
+from gaussmith.domains.moment_norms import _by_levels, _largest_of_one, _twice_from_middle
+from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
+from gaussmith.numerics.factored import Factored
+from gaussmith.numerics.headed import Headed
+from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable
+from gaussmith.problem import Problem
+from gaussmith.problem.features import of_coordinates, of_matrix
+
+TIGHT = Fraction(1 + 1e-12) ** 2
+
+
+def exact_sum(numbers: Any) -> Fraction:
+    return sum((Fraction(float(x)) for x in numbers), Fraction(0))
+
+
+# -- roundings that all go down ---------------------------------------------------------------------------------------
+
+
+def test_the_doubt_of_vertices_covers_roundings_that_add_up() -> None:
+    """Columns alike: every product is rounded in the same direction, so that nothing cancels."""
+    rng = np.random.default_rng(3)
+    for d in (2, 5, 11):
+        for _ in range(150):
+            x, column, left, bound = rng.uniform(1, 2, 4).tolist()
+            lift = Factored(np.array([[left]]), np.full((1, d + 1), x), np.full(d + 1, column))
+            bounds = np.append(np.full(d, bound), 1.0)
+            truth = Fraction(left) * Fraction(x) * Fraction(column) * exact_sum(bounds)
+            for fixed in (True, False):
+                found = Fraction(largest_vertex(lift, bounds, fixed))
+                assert truth <= found <= truth * TIGHT
+
+
+def test_vertices_of_numbers_below_all_normal_doubles() -> None:
+    """Products that vanish as doubles still count."""
+    lift = Factored(np.array([[1e-160]]), np.full((1, 4), 1e-160), np.full(4, 1e-20))
+    truth = 4 * Fraction(1e-160) ** 2 * Fraction(1e-20)
+    assert Fraction(largest_vertex(lift, np.ones(4), True)) >= truth
+    assert largest_vertex(lift, np.ones(4), False) < 1e-150
+
+
+def test_blocks_of_another_form_are_bounded_by_their_entries() -> None:
+    """One row over all squares and the number, all alike: the bound by entries is exact, but for roundings up."""
+    rng = np.random.default_rng(5)
+    pairs = tuple((j, j) for j in range(3))
+    for unit in [1.0, *rng.uniform(1, 2, 60).tolist()]:
+        row = np.zeros((1, 7))
+        row[0, 3:] = unit / 3
+        extent = np.append(np.ones(3), np.full(3, 1.0))
+        truth = (4 * Fraction(unit / 3)) ** 2
+        found = Fraction(_by_levels(row, 3, pairs, extent)) ** 2
+        assert truth <= found <= truth * TIGHT
+    # rows that differ and add up to nothing: the nearest block that treats them alike is zero
+    lift = np.zeros((2, 5))
+    lift[0, 2:], lift[1, 2:] = 0.3, -0.3
+    truth = 2 * (3 * Fraction(0.3)) ** 2
+    assert truth <= Fraction(_by_levels(lift, 2, ((0, 0), (1, 1)), np.ones(4))) ** 2 <= truth * TIGHT
+
+
+def test_one_square_times_a_rounded_extent() -> None:
+    rng = np.random.default_rng(11)
+    for number, extent in rng.uniform(1, 2, (200, 2)).tolist():
+        lift = np.zeros((1, 3))
+        lift[0, 1] = number
+        truth = Fraction(number) * Fraction(extent)
+        assert truth <= Fraction(_by_levels(lift, 1, ((0, 0),), np.array([1.0, extent]))) <= truth * TIGHT
+
+
+def test_the_turning_point_of_two_records_is_enclosed() -> None:
+    """a t² + b t² (2 − t)² at its exact turning point, to 100 digits."""
+    rng = np.random.default_rng(2)
+    for value, square in rng.uniform(0.1, 1, (300, 2)).tolist():
+        lift = np.diag([value * 0.5, square])
+        a, b = Fraction(value * 0.5) ** 2, Fraction(square) ** 2
+        if 2 * a >= b:
+            continue
+        inner = 1 - 2 * a / b
+        root = Fraction(math.isqrt(int(inner * 10**200)), 10**100)
+        t = (3 - root) / 2
+        truth = a * t * t + b * t * t * (2 - t) ** 2
+        found = Fraction(_largest_of_one(lift, True, np.ones(2))) ** 2
+        assert max(truth, 4 * a) <= found <= max(truth, 4 * a) * TIGHT
+
+
+def test_the_middle_of_all_records_is_sought_among_all_shares() -> None:
+    """Squares alone: the worst two are 0 and all ones, so the best middle is half of them, and nothing is lost."""
+    for d in (2, 3):
+        pairs = tuple((j, j) for j in range(d))
+        lift = np.zeros((1, 2 * d))
+        lift[0, d:] = 1.0
+        assert _twice_from_middle(lift, d, pairs, np.ones(2 * d)) == pytest.approx(d, rel=1e-5)
+        assert _twice_from_middle(lift, d, pairs, np.ones(2 * d)) >= d
+
+
+# -- levels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((2.0, 3.0, 5.0, (7.0, 11.0)), (2, 3, 5, 7, 11)),
+        ((2.0, 3.0, None, (7.0, 11.0)), (2, 3, 0, 7, 0)),
+        ((2.0, 3.0, 5.0, None), (2, 3, 5, 0, 0)),
+        ((2.0, 3.0, None, None), (2, 3, 0, 0, 0)),
+    ],
+)
+def test_the_numbers_of_a_lift_that_treats_all_alike(numbers: Any, expected: Any) -> None:
+    assert exact_numbers(Exchangeable(4, *numbers)) == expected
+
+
+def test_the_number_of_ones_that_is_worst_lies_anywhere() -> None:
+    """The squared norm with j ones is quadratic in j: every j from 0 to k is the worst of some lift."""
+    rng = np.random.default_rng(1)
+    for d, k in ((3, 3), (6, 4), (7, 7)):
+        records = [[Fraction(int(i < j)) for i in range(d)] for j in range(k + 1)]
+        worst = set()
+        for _ in range(250):
+            lift = exchangeable(rng, d, counted=True)
+            squares = [largest_added(entries(lift), [record], True) for record in records]
+            worst.add(squares.index(max(squares)))
+            check_bound(largest_level(lift, _added(lift, k)), max(squares), 1.0, lift)
+        assert {0, k} < worst
+    for top in range(1, 6):  # a j − b j² + c² is largest at `top`
+        lift = Exchangeable(6, 1.0, -1 / 6 - 1 / 8, (top + 0.25) / 8 * 4 / 6, None)
+        squares = [largest_added(entries(lift), [[Fraction(int(i < j)) for i in range(6)]], True) for j in range(7)]
+        check_bound(largest_level(lift, _added(lift, 6)), max(squares), 1.0, lift)
+
+
+def test_listed_records_are_visited_with_and_without_the_number_of_records() -> None:
+    records = np.array([[1.0, 0.0], [0.0, 2.0]])
+    assert largest_listed(np.eye(2), records, ADD_REMOVE) == pytest.approx(2)
+    assert largest_listed(np.array([[1.0, 0.0, 4.0]]), records, ADD_REMOVE) == pytest.approx(5)
+    assert largest_listed(np.eye(2), records, REPLACE_ONE) == pytest.approx(math.sqrt(5))
+    for neighbours in NEIGHBOURS:
+        with refused("too-many-records-for-dense-lift"):
+            largest_listed(np.eye(2), None, neighbours)
+    assert without_count(Dense(np.ones((1, 3))), 2).shape == (1, 2)
+    assert without_count(Dense(np.ones((1, 3))), 3).shape == (1, 3)
+
+
+def test_how_many_records_are_listed() -> None:
+    counts = gm.Counts(4, 2)
+    assert counts.records(11) is not None and counts.records(10) is None  # 1 + 4 + 6
+    listed = counts.records()
+    assert listed is not None and {tuple(row) for row in listed.tolist()} == {
+        row for row in itertools.product((0.0, 1.0), repeat=4) if sum(row) <= 2
+    }
+    sparse = gm.SparseSum(4, 3, 1.0)
+    assert sparse.records(32) is not None and sparse.records(31) is None  # 4 · 2³
+    every = sparse.records()
+    assert every is not None and len(np.unique(every, axis=0)) == 32 and (np.abs(every).sum(axis=1) == 3).all()
+    votes = gm.Votes(3)
+    assert votes.records(6) is not None and votes.records(5) is None
+    assert gm.Votes(7).records() is None and gm.Votes(13).records(10**30) is None
+    assert gm.Votes(6).records() is not None
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------
+
+
+class AskedLift:
+    """A lift of many cells that is asked for the norm of single cells, or of pairs."""
+
+    ways = None
+    shape = (5, 5)
+
+    def __init__(self, kind: str, single: float, pair: float) -> None:
+        self.kind, self.norms = kind, {False: single, True: pair}
+
+    def largest(self, bounds: Any) -> float:
+        return float(getattr(bounds, self.kind)(self))
+
+    def largest_norm(self, pairs: bool) -> float:
+        return self.norms[pairs]
+
+
+@pytest.mark.parametrize(("single", "pair"), [(3.0, 2.0), (2.0, 3.0)])
+def test_many_cells_are_asked_for_single_cells_and_for_pairs(single: float, pair: float) -> None:
+    """Replacing a record in a cell by one in none changes a single cell."""
+    for or_none in (False, True):
+        cells = gm.Cells(5, or_none=or_none)
+        for kind in ("levelled", "reflected"):
+            lift: Any = AskedLift(kind, single, pair)
+            assert cells.largest(lift, ADD_REMOVE) == single
+        lift = AskedLift("levelled", single, pair)
+        assert cells.largest(lift, REPLACE_ONE) == (max(single, pair) if or_none else pair)
+
+
+def test_a_record_in_no_cell_may_be_the_worst() -> None:
+    """The column of the number of records is cancelled by those of all cells, but not where there is no cell."""
+    matrix = np.array([[-3.0, -2.5, 4.0], [1.0, 0.0, 0.0]])
+    assert largest_cell(matrix, 2, ADD_REMOVE, or_none=True) == pytest.approx(4)
+    assert largest_cell(matrix, 2, ADD_REMOVE, or_none=False) == pytest.approx(1.5)
+    assert largest_cell(matrix[:, :2], 2, ADD_REMOVE, or_none=False) == pytest.approx(math.sqrt(10))
+    assert largest_cell(matrix[:, :2], 2, REPLACE_ONE, or_none=False) == pytest.approx(math.sqrt(1.25))
+    assert largest_cell(matrix[:, :2], 2, REPLACE_ONE, or_none=True) == pytest.approx(math.sqrt(10))
+
+
+# -- boxes, balls and people ------------------------------------------------------------------------------------------
+
+
+def test_corners_are_visited_up_to_a_limit() -> None:
+    wide, wider = gm.Box([0] * 12, [1] * 12), gm.Box([0] * 13, [1] * 13)
+    assert wide.corners().shape == (4096, 12)
+    with refused("too-many-corners-of-box", dimension=13):
+        wider.corners()
+    ones = np.ones((1, 12))
+    assert _largest_corner(ones, np.ones(12), fixed=False) == pytest.approx(12)
+    assert _largest_corner(np.ones((1, 13)), np.ones(13), fixed=True) == pytest.approx(13)
+    for fixed in (True, False):
+        with refused("too-many-corners-for-dense-lift"):
+            _largest_corner(np.ones((1, 13 + fixed)), np.ones(13 + fixed), fixed=fixed)
+    people = People(gm.Box([0] * 11, [1] * 11), None, 2)
+    assert people.corners().shape == (4096, 12)
+    with refused("too-many-corners-of-people", dimension=13):
+        People(gm.Box([0] * 12, [1] * 12), None, 2).corners()
+
+
+def test_a_change_is_seen_through_every_kind_of_lift_of_a_box() -> None:
+    box = gm.Box([0, 0], [1, 1])
+    rows = np.array([[1.0, 2.0, 7.0], [0.5, -1.0, 3.0]])
+    truth = max(np.linalg.norm(rows[:, :2] @ s) for s in itertools.product((-2, 2), repeat=2))
+    factored = Factored(np.eye(2), rows, np.ones(3))
+    for lift in (Dense(rows), factored):
+        assert box.largest_change(lift) == pytest.approx(truth)
+    rest = Bordered(np.array([0, 1]), np.array([0.0, 3.0]), np.array([5.0, 7.0]), 3)
+    headed = Headed(rest, np.array([0]), np.array([0]), np.array([[4.0]]))
+    assert box.largest_change(headed) == pytest.approx(10)
+    with refused("headed-lift-under-replace-one"):
+        _largest_beside_head(headed, np.ones(3), fixed=False)
+    assert _largest_beside_head(headed, np.ones(3), fixed=True) == pytest.approx(math.hypot(9, 10))
+
+
+def test_the_radius_of_a_ball_in_integers_is_the_largest_of_all() -> None:
+    ball = gm.Ball(2, 1.0)
+    assert ball.largest(Diagonal(np.array([1.0, 1.0])), REPLACE_ONE, np.array([3.0, 5.0])) == pytest.approx(10)
+    assert _repeats(Bordered(np.array([2, 2]), np.ones(2), np.zeros(2), 3), 2) == 1.0, "no row sees a coordinate"
+    assert _repeats(Bordered(np.array([0, 0, 1]), np.ones(3), np.zeros(3), 3), 2) == pytest.approx(math.sqrt(2))
+    assert ball.largest(Bordered(np.array([2]), np.array([3.0]), np.zeros(1), 3), ADD_REMOVE) == pytest.approx(3)
+    with refused("dense-lift-of-ball"):
+        ball.largest(Dense(np.ones((2, 2))), REPLACE_ONE)
+    with refused("ball-border-under-replace-one"):
+        ball.largest(Bordered(np.array([0]), np.ones(1), np.ones(1), 2), REPLACE_ONE)
+    assert BallMoments(2, 1.0).largest(Dense(np.zeros((1, 3))), REPLACE_ONE) == 0
+
+
+def test_lifts_that_do_not_fit_people_are_refused() -> None:
+    people = People(gm.Box([0], [1]), gm.Box([0], [1]), 3)
+    for neighbours, columns in ((ADD_REMOVE, 3), (ADD_REMOVE, 5), (REPLACE_ONE, 4), (REPLACE_ONE, 2)):
+        with refused("people-lift-does-not-match-domain", columns=columns):
+            people.largest(Diagonal(np.ones(columns)), neighbours)
+    tied = Bordered(np.arange(3), np.ones(3), np.array([0.0, 1.0, 0.0]), 3)
+    with refused("people-lift-ties-columns"):
+        people.largest(tied, REPLACE_ONE)
+    mixed = of_matrix(np.ones((1, 3)))
+    with refused("matrix-of-people-under-replace-one"):
+        people.check(Problem(people, mixed, REPLACE_ONE))
+    people.check(Problem(people, mixed, ADD_REMOVE))
+    people.check(Problem(people, of_coordinates(np.arange(3), np.zeros(3, bool)), REPLACE_ONE))
+    own, over, rows = people.worths(np.array([4.0, 9.0, 16.0]))
+    assert own.tolist() == [1] and over.tolist() == [4.5] and rows == 16 * 3**2
+
+
+def test_two_people_of_row_moments_differ_by_twice_what_one_adds() -> None:
+    domain = RowMoments({"a": (0, 1)}, "squares", max_rows=3)
+    lift = Diagonal(np.array([1.0, 2.0, 0.5]))
+    assert domain.largest_change(lift) == 2 * domain.largest(lift, ADD_REMOVE)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_bound_of_ball_moments_is_exact_for_lifts_that_rotations_keep(d: int) -> None:
+    """√(β + γ) for one record, √max(2β, β + γ) for two, times the reach; in any units."""
+    domain = BallMoments(d, 1.0)
+    weight, trace = domain.basis
+    for beta, gamma in ((1.0, 0.0), (1.0, 3.0), (2.0, 0.5), (0.25, 0.0)):
+        G = np.diag(beta * weight**2) + gamma * np.outer(domain.is_square, domain.is_square)
+        L = np.linalg.cholesky(G).T
+        assert trace @ trace == pytest.approx(1)
+        for unit, reach in itertools.product((1.0, 3e-7, 5e9), (None, np.full(domain.dimension, 6.0))):
+            size = unit * (1.0 if reach is None else 6.0)
+            private = np.column_stack([unit * L, np.zeros(len(L))])
+            one = domain.largest(Dense(private), ADD_REMOVE, reach) / size
+            two = domain.largest(Dense(unit * L), REPLACE_ONE, reach) / size
+            assert one == pytest.approx(math.sqrt(beta + gamma), rel=1e-13) and one >= math.sqrt(beta + gamma)
+            # of one column two records differ by 1 at most, and so do all squares of one: γ alone tells
+            most = max(2 * beta, beta + gamma) if d > 1 else beta + gamma
+            assert two == pytest.approx(math.sqrt(most), rel=1e-13) and two >= math.sqrt(most)
