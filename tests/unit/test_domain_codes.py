@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,12 @@ from sample_domains import Domains
 from scipy import integrate, stats
 
 import gaussmith as gm
-from gaussmith.domains import RowMoments
+from gaussmith.domains import BallMoments, LengthCells, RowMoments
+from gaussmith.domains.ball_moment_codes import EXACT_ROWS as ball_rows
+from gaussmith.domains.moment_codes import EXACT_ROWS as moment_rows
+from gaussmith.domains.moment_codes import coarse_codes
+from gaussmith.domains.sparse import SparseCodes
+from gaussmith.problem import Problem
 from gaussmith.problem.features import of_coordinates, of_matrix
 
 
@@ -142,3 +148,101 @@ def test_the_clipped_fraction_is_a_tail() -> None:
     three = gm.GaussianData([0, 0, 0], [1, 2, 4]).clipped_to(np.array([3.0, 6.0, 12.0]))
     assert three.clipped_fraction() == pytest.approx(stats.chi2.sf(9, 3), rel=1e-6)
     assert three._ball == gm.Ball(3, 1.0)
+
+
+def far_and_near() -> list[tuple[float, float]]:
+    """Bounds of ordinary columns, and those so far from zero that few doubles lie between them."""
+    narrow = [(10.0**e, 10.0**e + w) for e in (9, 12, 14, 15) for w in (1.0, 3.0, 7.0, 100.0)]
+    return [
+        (0.0, 1.0),
+        (-3.0, 4.0),
+        (0.1, 0.3),
+        (-1e-9, 2e-9),
+        (0.0, 64.0),
+        *narrow,
+        *((-h, -low) for low, h in narrow),
+    ]
+
+
+def test_coarse_codes_end_at_the_last_whole_step_inside_the_bounds() -> None:
+    for low, high in far_and_near():
+        codes = coarse_codes(np.array([low]), np.array([high]), np.array([low]), None)
+        steps, scale = int(codes.steps[0]), Fraction(float(codes.scale[0]))
+        assert 1 << 20 <= steps <= 1 << 21 and codes.low[0] == low
+        assert Fraction(low) + steps / scale <= Fraction(high) < Fraction(low) + (steps + 1) / scale
+        inside = np.linspace(low, high, 33)
+        found = codes.encode(np.array([[low], [high], [-np.inf], [np.inf], *inside[:, None].tolist()]))[:, 0]
+        assert found[0] == found[2] == found.min() == 0 and found[1] == found[3] == found.max() <= steps
+        step = max(Fraction(1), Fraction(float(np.spacing(max(abs(low), abs(high))))) * scale)
+        assert steps - int(found[1]) <= 2 * step, "no double near the last step is left out"
+        for x, code in zip(inside.tolist(), found[4:].tolist(), strict=True):
+            assert abs((min(Fraction(x), Fraction(high)) - Fraction(low)) * scale - code) <= 2 * step
+
+
+def test_sums_of_products_are_exact_beyond_what_doubles_hold() -> None:
+    """5 000 products of 42 bits each: 2¹¹ of them are added up at a time."""
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(0.97, 1, (5000, 2))
+    moments = gm.Moments(gm.Box([0, 0], [1, 1])).codes(np.zeros(2))
+    ball = BallMoments(2, 1.4).codes()
+    for codes in (moments, ball):
+        for count in (1, 2047, 2048, 2049, 5000):
+            exact = codes.encode(rows[:count]).astype(object).sum(axis=0)
+            assert codes.sum_rows(rows[:count]).tolist() == exact.tolist()
+    assert ball.full == 2**21 - 2 and BallMoments(1, 1.0).codes().full == 2**21 - 1
+    assert BallMoments(4, 1.0).codes().full == 2**21 - 2 and BallMoments(5, 1.0).codes().full == 2**21 - 3
+    assert moment_rows == ball_rows == 2**11
+
+
+def test_lengths_are_measured_from_the_centre_in_units_of_the_scale() -> None:
+    codes = LengthCells([1.0, -2.0], [2.0, 0.5], [1.0, 5.0, 13.0]).codes()
+    for (x, y), cell in (
+        ((0.0, 0.0), 0),
+        ((0.25, 0.0), 0),
+        ((0.5, 0.0), 1),
+        ((0.0, 1.99), 0),
+        ((0.0, -2.0), 1),
+        ((1.5, 8.0), 2),
+        ((-1.5, 7.99), 1),
+        ((2.5, 24.0), 3),
+        ((1e200, 1e150), 3),
+        ((np.inf, 0.0), None),
+        ((np.nan, 0.0), None),
+        ((1.7e308, 1.7e308), None),
+    ):
+        record = np.array([[1.0 + x, -2.0 + y]])
+        with np.errstate(all="ignore"):
+            found = codes.encode(record)[0].tolist()
+            assert codes.sum_rows(record).tolist() == found
+        assert found == [int(i == cell) for i in range(4)], (x, y)
+
+
+def test_points_that_lie_close_together() -> None:
+    points = gm.Points([[0.25, 7.0], [0.5, 7.0], [0.375, 7.0]])
+    assert points.ranges.tolist() == [0.5, 7.0] and gm.Points([[0.0, 0.25]]).ranges.tolist() == [1.0, 0.25]
+    codes = points.codes()
+    assert codes.unit.tolist() == [0.25, 1.0]
+    assert codes.place(np.array([[0.45, 7.1], [0.3, 7.0], [0.5, 8.0], [0.25, 6.0]])).tolist() == [1, 0, 1, 0]
+
+
+def test_no_number_of_a_domain_is_minus_zero() -> None:
+    for domain in (gm.Moments({"a": (-1, 1), "b": (-2, 2)}), gm.Moments({"a": (-1, 1)}, around=0.5)):
+        for array in (domain.centre, *domain.coded):
+            assert not (np.signbit(array) & (array == 0)).any()
+
+
+def test_a_count_alone_has_no_noise_where_the_number_of_records_is_public() -> None:
+    nothing = of_coordinates(np.zeros(0, np.int64), np.zeros(0, bool))
+    counted = replace(nothing, count_weight=4.0)
+    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "replace-one")) == 0
+    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) == pytest.approx(4)
+    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) <= 4
+
+
+def test_a_value_that_is_coded_zero_takes_no_place_of_another() -> None:
+    """0.4 steps of a wide column are larger than three steps of a narrow one, and still count as nothing."""
+    codes = SparseCodes.for_bounds([1.0, 2.0**20], 1)
+    narrow, wide = (1 / codes.sizes.scale).tolist()
+    for steps in (1, 3):
+        assert codes.encode(np.array([[steps * narrow, 0.4 * wide]])).tolist() == [[steps, 0]]
+    assert codes.encode(np.array([[3 * narrow, -0.6 * wide]])).tolist() == [[0, -1]]

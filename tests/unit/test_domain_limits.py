@@ -61,6 +61,7 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
     ),
     "box, far below": ("bounds-out-of-scale", lambda x: gm.Box([x], [0.0]), [-below(1e100)], [-1e100, -1.5e100]),
     "box, near": ("bounds-out-of-scale", lambda x: gm.Box([0.0], [x]), [1e-100], [below(1e-100), 9e-101]),
+    "box, near below": ("bounds-out-of-scale", lambda x: gm.Box([x], [0.0]), [-1e-100], [-9e-101]),
     "box, equal": ("bounds-equal", lambda x: gm.Box([1.0], [x]), [2.0], [1.0]),
     "box, reversed": ("bounds-reversed", lambda x: gm.Box([x], [1.0]), [0.0], [1.5]),
     "box, upper": ("bounds-not-finite", lambda x: gm.Box([0.0], [x]), [1.0], [INF, math.nan]),
@@ -265,7 +266,7 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
         [],
         [11, 20],
     ),
-    "looks": ("too-many-cells-of-columns", lambda n: ColumnCells([[0.0]], columns=n), [1 << 10], [(1 << 19) + 1]),
+    "looks": ("too-many-cells-of-columns", lambda n: ColumnCells([[0.0]], columns=n), [1 << 19], [(1 << 19) + 1]),
     "looks, edges": (
         "edges-of-columns-damaged",
         lambda x: ColumnCells(x),
@@ -381,3 +382,13 @@ def test_a_lift_has_the_columns_of_its_domain_or_one_more_for_a_private_count() 
                 check_lift(Dense(np.ones((2, columns))), 3, neighbours)
     with refused("lift-does-not-match-domain", columns=4):
         check_lift(Dense(np.ones((2, 4))), 3, REPLACE_ONE)
+
+
+def test_as_many_groups_as_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MAX_GROUPS", 6)
+    made = gm.Groups({"a": [1, 2], "b": ["x", "y", "z"]}, gm.Records())
+    assert made.size == 6 and made.classes == ((1.0, (0, 1, 2, 3, 4, 5)),) and not made.is_found
+    with refused("too-many-groups"):
+        gm.Groups({"a": [1, 2], "b": ["x", "y", "z", "w"]}, gm.Records())
+    weighed = gm.Groups({"a": [1, 2, 3]}, gm.Records(), weights=[1, 4, 1])
+    assert weighed.classes == ((0.5, (0, 2)), (2.0, (1,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from gaussmith.domains import (
     _KINDS,
     BallMoments,
     ColumnCells,
+    FoundGroups,
+    RowMoments,
     domain_from_dict,
 )
 
@@ -229,6 +232,9 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
     assert d.sparse.to_dict() == {"kind": "sparse", "coordinates": ["a", "b"], "at_most": 1, "bounds": [1.0, 4.0]}
     assert d.even.to_dict() == {"kind": "sparse", "coordinates": 3, "at_most": 2, "bounds": 0.5}
     assert d.counts.to_dict()["items"] == ["bread", "milk", "tea"] and gm.Counts(3, 1).to_dict()["items"] == 3
+    assert gm.SparseSum(1, 1, 2.0).to_dict()["bounds"] == 2.0 and ColumnCells([[0, 1]]).to_dict()["edges"] == [
+        [0.0, 1.0]
+    ]
     assert d.votes.to_dict() == {"kind": "votes", "candidates": 4}
     assert gm.Votes(["x", "y"]).to_dict()["candidates"] == ["x", "y"]
     assert d.cells.to_dict() == {
@@ -253,3 +259,47 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
     assert alike.to_dict() == {"kind": "column-cells", "columns": 3, "edges": [[0.0, 1.0]]}
     assert alike == ColumnCells([[0, 1]], columns=3) != ColumnCells([[0, 1]], columns=2)
     assert d.lengths.to_dict() == {"kind": "length-cells", "centre": [0, 1], "scale": [2, 3], "edges": [1, 2, 4]}
+
+
+def test_what_is_assumed_where_nothing_is_said() -> None:
+    box = {"a": (0.0, 1.0)}
+    assert gm.Groups({"g": ["x", "y"]}, gm.Records()).at_most == 1
+    found = FoundGroups(["g"], gm.Records())
+    assert (found.at_most, found.at_least, found.which, found.kappa, found.top) == (1, 1, 0, None, None)
+    assert found.size == 1 and found.is_found and found.labels == () and found.declared == ()
+    shown = found.showing([("x",), ("y",), ("z",)])
+    assert shown.size == 3 and shown.labels == (("x",), ("y",), ("z",)) and found.labels == ()
+    assert gm.Cells(2).or_none is False and gm.Points([[0]]).or_none is False
+    assert gm.Cells(["p", "q"]).others == (0,) and gm.Cells(shape=[2, 3]).others == (0, 0)
+    assert gm.Cells({"x": 2, "y": 3}, other={"y": 1}).others == (0, 1)
+    assert gm.GaussianData(0, 1).rows == gm.GaussianData(dimension=1).rows == 10_000
+    assert gm.GaussianData(dimension=1).to_dict()["normal"] is False
+    assert gm.Moments(box).around == 0 == RowMoments(box).around and RowMoments(box).max_rows == 2
+    alone = {kind for kind, domain in _KINDS.items() if domain.columns_vary_alone}
+    assert alone == {"box", "records"}
+    assert {kind for kind, domain in _KINDS.items() if not domain.bounds_every_record} == {
+        "gaussian",
+        "unknown-gaussian",
+    }
+    assert {kind for kind, domain in _KINDS.items() if domain.records_are_rows} == {"row moments"}
+
+
+def test_found_groups_come_back_from_what_is_saved() -> None:
+    made = FoundGroups(
+        ["g", "h"], gm.Records(), 3, declared={"h": ["u", "v"]}, at_least=5, which=2, kappa=Fraction(3, 7), top=4
+    )
+    again = FoundGroups.from_dict(json.loads(json.dumps(made.to_dict())), gm.Records())
+    assert again == made and again.kappa == Fraction(3, 7) and again.declared == (("h", ("u", "v")),)
+    plain = FoundGroups(["g"], gm.Records())
+    assert FoundGroups.from_dict(plain.to_dict(), gm.Records()) == plain
+    assert plain.deciding(Fraction(1, 9)).to_dict()["kappa"] == [1, 9] and plain.to_dict()["kappa"] is None
+    for under in (0, -7):
+        with pytest.raises(ValueError, match="denominator"):
+            FoundGroups.from_dict(made.to_dict() | {"kappa": [3, under]}, gm.Records())
+    assert FoundGroups.from_dict(made.to_dict() | {"kappa": [0, 1]}, gm.Records()).kappa == 0
+    for wrong in ({"at_most": 0}, {"at_least": 0}, {"at_least": (1 << 40) + 1}, {"top": 0}):
+        with refused("whole-number-out-of-range"):
+            FoundGroups(["g"], gm.Records(), **wrong)
+    assert FoundGroups(["g"], gm.Records(), at_least=1 << 40, top=1).top == 1
+    with refused("key-column-reserved"):
+        FoundGroups(["value"], gm.Records())

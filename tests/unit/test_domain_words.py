@@ -15,7 +15,14 @@ def test_the_label_that_stands_twice_is_named() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    for sd, index in (([1.0, 0.0, 1.0], 1), ([1.0, 1.0, 2e150], 2), ([1e-150, 1.0, 1.0], 0), ([1.0, 1e150, 1.0], 1)):
+    for sd, index in (
+        ([1.0, 0.0, 1.0], 1),
+        ([1.0, 1.0, 2e150], 2),
+        ([1e-150, 1.0, 1.0], 0),
+        ([1.0, 1e150, 1.0], 1),
+        ([1.0, 1e-150, 1.0], 1),
+        ([1.5e-150, 1.0, 0.0], 2),
+    ):
         with refused("sd-out-of-range", index=index, sd=sd[index]):
             gm.GaussianData([0, 0, 0], sd)
     for code, given in (
@@ -54,3 +61,10 @@ def test_long_lists_are_cut_in_words() -> None:
     assert many.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)) + ", …")
     assert gm.Cells(2).names is None and gm.Cells(shape=[2, 1]).names == ("0, 0", "1, 0")
     assert gm.Cells(["a"]).names == ("a",) and gm.Cells(["a", "b"]).undeclared.endswith(": a")
+
+
+def test_what_is_said_of_counts_and_cells() -> None:
+    assert "more than" not in gm.Counts(3, 3).reading and "more than 2, the first 2 " in gm.Counts(3, 2).reading
+    assert gm.Cells(3).reading.startswith("A record has one of 3 values.")
+    assert gm.Cells(shape=[2, 3]).reading.startswith("A record has one value of each of 2 columns.")
+    assert gm.Cells(3, or_none=True).reading.startswith("A record has one of 3 values; ")

@@ -23,7 +23,7 @@ from gaussmith.domains.moment_norms import _by_levels, _largest_of_one, _twice_f
 from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from gaussmith.numerics.factored import Factored
 from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable
+from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Exchangeable
 from gaussmith.problem import Problem
 from gaussmith.problem.features import of_coordinates, of_matrix
 
@@ -305,3 +305,63 @@ def test_the_bound_of_ball_moments_is_exact_for_lifts_that_rotations_keep(d: int
             # of one column two records differ by 1 at most, and so do all squares of one: γ alone tells
             most = max(2 * beta, beta + gamma) if d > 1 else beta + gamma
             assert two == pytest.approx(math.sqrt(most), rel=1e-13) and two >= math.sqrt(most)
+
+
+def hadamard(size: int) -> Array:
+    found = np.ones((1, 1))
+    while len(found) < size:
+        found = np.block([[found, found], [found, -found]])
+    return found
+
+
+def room_for_roundings(domain: BallMoments, L: Array) -> tuple[Fraction, Fraction, Fraction]:
+    """β, γ, and the square of ‖ |G − model| + m·2⁻⁵³ |L|ᵀ|L| ‖: what the bound promises to hold, exactly."""
+    exact = np.array([[Fraction(x) for x in row] for row in L.tolist()], object)
+    G, sizes = exact.T @ exact, abs(exact).T @ abs(exact)
+    rounded = L.T @ L
+    square, d = domain.is_square, domain.columns_count
+    beta = Fraction(float(np.diag(rounded)[~square].mean()) / 2)
+    gamma = Fraction(float(rounded[np.ix_(square, square)][~np.eye(d, dtype=bool)].mean()))
+    model = np.array([[gamma * int(i and j) for j in square] for i in square], object)
+    for i, own in enumerate(square):
+        model[i, i] += beta if own else 2 * beta
+    rest = abs(G - model) + Fraction(len(L), 2**53) * sizes
+    return beta, gamma, (rest * rest).sum()
+
+
+@pytest.mark.parametrize("skew", [0, 1, 36, 144])
+@pytest.mark.parametrize(("d", "rows"), [(2, 4), (2, 64), (3, 8), (3, 16), (3, 64)])
+def test_the_bound_of_ball_moments_leaves_room_for_every_rounding(d: int, rows: int, skew: int) -> None:
+    """Columns that cancel: their products are rounded, and nearly nothing is left of them."""
+    domain = BallMoments(d, 1.0)
+    mixed = np.eye(domain.dimension) + skew * 2.0**-52 * (1 - np.eye(domain.dimension))
+    L = hadamard(rows)[:, : domain.dimension] @ mixed * np.where(domain.is_square, 1.0, math.sqrt(2))
+    beta, gamma, square = room_for_roundings(domain, L)
+    most = max(beta + gamma, Fraction(0))
+    for neighbours, lift, least, times in (
+        (ADD_REMOVE, np.column_stack([L, np.zeros(rows)]), most, 1),
+        (REPLACE_ONE, L, max(2 * beta, most), 2),
+    ):
+        found = Fraction(domain.largest(Dense(lift), neighbours)) ** 2
+        assert found >= least and (found - least) ** 2 >= times**2 * square
+        assert (found - least) ** 2 <= times**2 * square * Fraction(1 + 1e-9) + Fraction(1e-11) ** 2 * least**2
+
+
+def test_ball_moments_of_any_size_and_of_other_forms() -> None:
+    """√(β + γ + ‖G − model‖), whatever power of two the lift is multiplied by."""
+    domain = BallMoments(2, 1.0)
+    L = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, 3.0]])
+    beta, gamma, square = room_for_roundings(domain, L)
+    expected = math.sqrt(beta + gamma + Fraction(math.sqrt(square)))
+    for power in (0, -700, -60, 13, 650):
+        found = domain.largest(Dense(L * 2.0**power), REPLACE_ONE, np.array([1.0, 1.0, 1.0])) / 2.0**power
+        two = max(2 * beta, beta + gamma) + 2 * Fraction(math.sqrt(square))
+        assert found == pytest.approx(math.sqrt(two), rel=1e-9)
+        one = domain.largest(Dense(np.column_stack([L, [0.0, 0.0]]) * 2.0**power), ADD_REMOVE) / 2.0**power
+        assert one == pytest.approx(expected, rel=1e-9)
+    uneven = np.array([1.0, 4.0, 2.0])
+    assert domain.largest(Dense(L), REPLACE_ONE, uneven) == 4 * domain.largest(Dense(L), REPLACE_ONE)
+    votes, lift = gm.Votes(3), Diagonal(np.array([1.0, 2.0, 3.0]))
+    assert votes.largest(lift, REPLACE_ONE, uneven) == pytest.approx(4 * votes.largest(lift, REPLACE_ONE))
+    with refused("lift-does-not-match-domain", columns=2, coordinates=3):
+        gm.Ball(2, 1.0).largest(Diagonal(np.ones(2)), ADD_REMOVE)

@@ -239,6 +239,7 @@ def test_one_column_without_its_square() -> None:
     lift = np.array([[0.75], [1.0]])
     assert _largest_of_one(lift, False, np.array([2.0])) == pytest.approx(2 * 1.25 * 2, rel=1e-14)
     assert largest_replaced(lift, 1, (), np.array([2.0])) >= 5
+    assert _largest_of_one(np.array([[0.0625]]), False, np.ones(1)) == pytest.approx(0.125, rel=1e-14)
 
 
 def worst_pair(lift: Array, pairs: tuple[tuple[int, int], ...], steps: int) -> float:

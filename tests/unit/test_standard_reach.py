@@ -14,6 +14,7 @@ from refusals import refused
 import gaussmith as gm
 from gaussmith.domains import RowMoments
 from gaussmith.domains import uncentred as uncentred_module
+from gaussmith.domains.group_weights import read_group_weights
 from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from gaussmith.numerics.linear import Array
 from gaussmith.problem import Problem
@@ -178,3 +179,41 @@ def test_row_moments_bound_the_error_by_that_of_equal_rows() -> None:
     for bound in (1.0, 0.3, 7.5):
         found = domain._of_people(bound)
         assert 9 * bound * (1 - 2.0**-48) <= found < 9 * bound
+
+
+def test_the_ways_that_are_tried_for_other_domains() -> None:
+    box = gm.Box([-1, -2, -3], [1, 2, 3])
+    wide = ones(of_matrix(np.random.default_rng(0).normal(size=(6, 3))))
+    assert candidates(box, wide, REPLACE_ONE, "solved")[0]
+    with refused("shape-not-for-this-problem"):
+        candidates(box, ones(of_coordinates(np.arange(3), np.zeros(3, bool))), REPLACE_ONE, "solved")
+    moments = gm.Moments({"a": (0, 1)})
+    pair = ones(of_coordinates(np.arange(2), np.zeros(2, bool)), 1.0)
+    assert candidates(moments, pair, ADD_REMOVE)[0][-1] == "isotropic"
+    assert "isotropic" not in candidates(moments, pair, REPLACE_ONE)[0]
+    data = gm.GaussianData([0, 0], [1, 2])
+    sums = ones(of_coordinates(np.arange(2), np.zeros(2, bool)))
+    assert list(candidates(data, sums, ADD_REMOVE)[1]) == ["isotropic"]
+    assert candidates(data, sums, ADD_REMOVE, "clipped")[1] == {}
+    assert data.has_standard_shape(Problem(data, sums, ADD_REMOVE))
+    runs, single = of_workload(gm.workloads.prefix(6)), of_coordinates(np.arange(6), np.zeros(6, bool))
+    cells, apart = gm.Cells(6), gm.Cells(6, or_none=True)
+    assert cells.closed_bound(Problem(cells, ones(runs), ADD_REMOVE)) > 0
+    assert cells.closed_bound(Problem(cells, ones(single), ADD_REMOVE)) == 0
+    assert apart.closed_bound(Problem(apart, ones(runs, 1.0), ADD_REMOVE)) == 0, "no closed form beside a count"
+
+
+def test_weights_that_are_nearly_one_on_average() -> None:
+    """Those of a saved plan stay as they are; others are divided by their mean."""
+    labels = [("a",), ("b",)]
+    saved = read_group_weights([1.0, 1.0 + 1e-9], ("g",), labels)
+    assert saved == (1.0, 1.0 + 1e-9)
+    mean = 1.0 + 1.5e-9
+    assert read_group_weights([1.0, 1.0 + 3e-9], ("g",), labels) == pytest.approx(
+        (1 / mean, (1.0 + 3e-9) / mean), abs=1e-15
+    )
+    assert read_group_weights({}, ("g",), labels) is None and read_group_weights(None, ("g",), labels) is None
+    assert (
+        read_group_weights({"a": 3}, ("g",), labels) == (1.5, 0.5)
+        and read_group_weights([2, 2], ("g",), labels) is None
+    )
