@@ -51,6 +51,20 @@ def test_the_doubt_of_vertices_covers_roundings_that_add_up() -> None:
                 assert truth <= found <= truth * TIGHT
 
 
+def test_the_doubt_of_vertices_covers_what_is_left_of_two_large_numbers() -> None:
+    """An answer that is the difference of two nearly equal sums: roundings count by the size of the sums."""
+    rng = np.random.default_rng(9)
+    for d in (1, 4, 40):
+        for _ in range(40):
+            first, columns = rng.uniform(1, 2, (2, d)).tolist()
+            second = [x * (1 + 1e-9 * rng.uniform(1, 2)) for x in first]
+            lift = Factored(np.array([[1.0, -1.0]]), np.array([first, second]), np.array(columns))
+            apart = ((Fraction(x) - Fraction(y)) * Fraction(c) for x, y, c in zip(first, second, columns, strict=True))
+            truth = abs(sum(apart, Fraction(0)))
+            for fixed in (True, False):
+                assert truth <= Fraction(largest_vertex(lift, np.ones(d), fixed)) <= truth * Fraction(1 + 1e-4)
+
+
 def test_vertices_of_numbers_below_all_normal_doubles() -> None:
     """Products that vanish as doubles still count."""
     lift = Factored(np.array([[1e-160]]), np.full((1, 4), 1e-160), np.full(4, 1e-20))
@@ -63,7 +77,7 @@ def test_blocks_of_another_form_are_bounded_by_their_entries() -> None:
     """One row over all squares and the number, all alike: the bound by entries is exact, but for roundings up."""
     rng = np.random.default_rng(5)
     pairs = tuple((j, j) for j in range(3))
-    for unit in [1.0, *rng.uniform(1, 2, 60).tolist()]:
+    for unit in [1.0, *rng.uniform(1, 2, 300).tolist()]:
         row = np.zeros((1, 7))
         row[0, 3:] = unit / 3
         extent = np.append(np.ones(3), np.full(3, 1.0))
@@ -74,6 +88,15 @@ def test_blocks_of_another_form_are_bounded_by_their_entries() -> None:
     lift = np.zeros((2, 5))
     lift[0, 2:], lift[1, 2:] = 0.3, -0.3
     truth = 2 * (3 * Fraction(0.3)) ** 2
+    assert truth <= Fraction(_by_levels(lift, 2, ((0, 0), (1, 1)), np.ones(4))) ** 2 <= truth * TIGHT
+
+
+def test_blocks_whose_squares_differ_by_a_rounding() -> None:
+    """Each entry is 2⁻⁵¹ away from the nearest block that treats squares alike; the first square is the worst."""
+    apart = 2.0**-50
+    lift = np.zeros((2, 5))
+    lift[:, 2:4] = [[1 + apart, -1.0], [-1 - apart, 1.0]]
+    truth = 2 * Fraction(1 + apart) ** 2
     assert truth <= Fraction(_by_levels(lift, 2, ((0, 0), (1, 1)), np.ones(4))) ** 2 <= truth * TIGHT
 
 
@@ -90,7 +113,7 @@ def test_the_turning_point_of_two_records_is_enclosed() -> None:
     """a t² + b t² (2 − t)² at its exact turning point, to 100 digits."""
     rng = np.random.default_rng(2)
     for value, square in rng.uniform(0.1, 1, (300, 2)).tolist():
-        lift = np.diag([value * 0.5, square])
+        lift = np.array([[value * 0.5, square]])
         a, b = Fraction(value * 0.5) ** 2, Fraction(square) ** 2
         if 2 * a >= b:
             continue
@@ -140,7 +163,13 @@ def test_the_number_of_ones_that_is_worst_lies_anywhere() -> None:
             worst.add(squares.index(max(squares)))
             check_bound(largest_level(lift, _added(lift, k)), max(squares), 1.0, lift)
         assert {0, k} < worst
-    for top in range(1, 6):  # a j − b j² + c² is largest at `top`
+    for top in (1.2, 2.3, 3.0, 3.6, 4.4, 4.9):  # bend j² + slope j + f² is largest there, with a tail (e, f)
+        bend = 0.09 - 1 / 6
+        lift = Exchangeable(6, 1.0, -1 / 6, 0.25, (0.3, (-2 * bend * top - 1) / 0.6))
+        squares = [largest_added(entries(lift), [[Fraction(int(i < j)) for i in range(6)]], True) for j in range(7)]
+        assert squares.index(max(squares)) == round(top)
+        check_bound(largest_level(lift, _added(lift, 6)), max(squares), 1.0, lift)
+    for top in range(1, 6):  # the same without a tail
         lift = Exchangeable(6, 1.0, -1 / 6 - 1 / 8, (top + 0.25) / 8 * 4 / 6, None)
         squares = [largest_added(entries(lift), [[Fraction(int(i < j)) for i in range(6)]], True) for j in range(7)]
         check_bound(largest_level(lift, _added(lift, 6)), max(squares), 1.0, lift)
@@ -204,6 +233,8 @@ def test_many_cells_are_asked_for_single_cells_and_for_pairs(single: float, pair
             assert cells.largest(lift, ADD_REMOVE) == single
         lift = AskedLift("levelled", single, pair)
         assert cells.largest(lift, REPLACE_ONE) == (max(single, pair) if or_none else pair)
+        lift = AskedLift("reflected", single, pair)  # its bound of pairs is never below that of single cells
+        assert cells.largest(lift, REPLACE_ONE) == pair
 
 
 def test_a_record_in_no_cell_may_be_the_worst() -> None:
