@@ -151,6 +151,8 @@ def test_the_clipped_fraction_is_a_tail() -> None:
 def far_and_near() -> list[tuple[float, float]]:
     """Bounds of ordinary columns, and those so far from zero that few doubles lie between them."""
     narrow = [(10.0**e, 10.0**e + w) for e in (9, 12, 14, 15) for w in (1.0, 3.0, 7.0, 100.0)]
+    for e in (30, 31, 32, 33):  # there two doubles differ by a quarter of a step, a half, one and two
+        narrow += [(2.0**e, 2.0**e + w + j * 2.0 ** (e - 52)) for w in (1.0, 1.5) for j in (0, 1, 2, 3)]
     return [
         (0.0, 1.0),
         (-3.0, 4.0),

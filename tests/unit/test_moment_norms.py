@@ -265,3 +265,82 @@ def test_two_records_of_several_columns(pairs: tuple[tuple[int, int], ...], rati
     assert found <= 2 * min(shares) * (1 + 1e-6)
     wider = _twice_from_middle(lift / 2, d, pairs, 2 * extent)
     assert wider == pytest.approx(found, rel=1e-6)
+
+
+# -- roundings that go down ---------------------------------------------------------------------------------------
+
+NEAR = Fraction(1 + 1e-12) ** 2
+
+
+def test_blocks_of_another_form_are_bounded_by_their_entries() -> None:
+    """One row over all squares and the number, all alike: the bound by entries is exact, but for roundings up."""
+    rng = np.random.default_rng(5)
+    pairs = tuple((j, j) for j in range(3))
+    for unit in [1.0, *rng.uniform(1, 2, 300).tolist()]:
+        row = np.zeros((1, 7))
+        row[0, 3:] = unit / 3
+        extent = np.append(np.ones(3), np.full(3, 1.0))
+        truth = (4 * Fraction(unit / 3)) ** 2
+        found = Fraction(_by_levels(row, 3, pairs, extent)) ** 2
+        assert truth <= found <= truth * NEAR
+    # rows that differ and add up to nothing: the nearest block that treats them alike is zero
+    lift = np.zeros((2, 5))
+    lift[0, 2:], lift[1, 2:] = 0.3, -0.3
+    truth = 2 * (3 * Fraction(0.3)) ** 2
+    assert truth <= Fraction(_by_levels(lift, 2, ((0, 0), (1, 1)), np.ones(4))) ** 2 <= truth * NEAR
+
+
+def test_blocks_whose_squares_differ_by_a_rounding() -> None:
+    """Each entry is 2⁻⁵⁰ away from the nearest block that treats squares alike; the first square is the worst."""
+    apart = 2.0**-49
+    lift = np.zeros((2, 5))
+    lift[:, 2:4] = [[1 + apart, -1.0], [-1 - apart, 1.0]]
+    truth = 2 * Fraction(1 + apart) ** 2
+    assert truth <= Fraction(_by_levels(lift, 2, ((0, 0), (1, 1)), np.ones(4))) ** 2 <= truth * NEAR
+
+
+def test_squares_times_a_rounded_extent() -> None:
+    """No ones and all ones are equally far: the roundings of the squares count twice."""
+    rng = np.random.default_rng(12)
+    pairs = tuple((j, j) for j in range(3))
+    for number, size in rng.uniform(1, 2, (150, 2)).tolist():
+        lift = np.zeros((3, 7))
+        lift[:, 3:6], lift[:, 6] = number, -1.5 * number * size
+        extent = np.append(np.ones(3), np.full(3, size))
+        truth = 3 * (3 * Fraction(number) * Fraction(size) + Fraction(lift[0, 6])) ** 2
+        assert truth <= Fraction(_by_levels(lift, 3, pairs, extent)) ** 2 <= truth * NEAR
+
+
+def test_one_square_times_a_rounded_extent() -> None:
+    rng = np.random.default_rng(11)
+    for number, extent in rng.uniform(1, 2, (200, 2)).tolist():
+        lift = np.zeros((1, 3))
+        lift[0, 1] = number
+        truth = Fraction(number) * Fraction(extent)
+        assert truth <= Fraction(_by_levels(lift, 1, ((0, 0),), np.array([1.0, extent]))) <= truth * NEAR
+
+
+def test_the_turning_point_of_two_records_is_enclosed() -> None:
+    """a t² + b t² (2 − t)² at its exact turning point, to 100 digits."""
+    rng = np.random.default_rng(2)
+    for value, square in rng.uniform(0.1, 1, (300, 2)).tolist():
+        lift = np.array([[value * 0.5, square]])
+        a, b = Fraction(value * 0.5) ** 2, Fraction(square) ** 2
+        if 2 * a >= b:
+            continue
+        inner = 1 - 2 * a / b
+        root = Fraction(math.isqrt(int(inner * 10**200)), 10**100)
+        t = (3 - root) / 2
+        truth = a * t * t + b * t * t * (2 - t) ** 2
+        found = Fraction(_largest_of_one(lift, True, np.ones(2))) ** 2
+        assert max(truth, 4 * a) <= found <= max(truth, 4 * a) * NEAR
+
+
+def test_the_middle_of_all_records_is_sought_among_all_shares() -> None:
+    """Squares alone: the worst two are 0 and all ones, so the best middle is half of them, and nothing is lost."""
+    for d in (2, 3):
+        pairs = tuple((j, j) for j in range(d))
+        lift = np.zeros((1, 2 * d))
+        lift[0, d:] = 1.0
+        assert _twice_from_middle(lift, d, pairs, np.ones(2 * d)) == pytest.approx(d, rel=1e-5)
+        assert _twice_from_middle(lift, d, pairs, np.ones(2 * d)) >= d

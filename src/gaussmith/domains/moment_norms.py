@@ -48,7 +48,7 @@ def _by_levels(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
     inside = [*square, lift.shape[1] - 1]
     R = lift[lift[:, inside].any(axis=1)][:, inside] * np.append(extent[square], 1.0)
     alike = _Alike.nearest(R)
-    doubt = (np.abs(R - alike.matrix(R.shape)) + np.abs(R) * 2.0**-51) * (1.0 + 2.0**-50)
+    doubt = np.abs(R - alike.matrix(R.shape)) + np.abs(R) * 2.0**-50  # R̄ is a projection: this covers 4 roundings
     e = Fraction(norm_upward(doubt)) * Fraction(sqrt_upward(float(len(inside))))
     found = Fraction(0)
     for k in range(columns + 1):
