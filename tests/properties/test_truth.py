@@ -151,7 +151,8 @@ def compute(rows: pl.DataFrame, asked: dict[str, Any], unit: bool) -> dict[str, 
         if c in asked.get("means", ()):
             found[f"{c}_mean"] = float(np.mean(over)) if len(over) else np.nan
         if c in asked.get("variances", ()):
-            found[f"{c}_variance"] = float(np.var(over)) if len(over) > 1 else np.nan
+            spread = float(np.var(over)) if len(over) else 0.0
+            found[f"{c}_variance"] = spread if spread > 1e-3 else np.nan  # noise may take it below 0: unknown
     if "count" in asked:
         found["count"] = len(rows) if asked["count"] == "rows" else len(ids)
     return found

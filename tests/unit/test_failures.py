@@ -61,7 +61,7 @@ def fail(error: type[Exception]) -> Callable[..., Any]:
         ("duckdb", "gaussmith.totals.wide_sums._add_up", {"unit": "person"}),
         ("parquet", "polars.scan_parquet", {}),
         ("csv", "polars.scan_csv", {}),
-        ("json lines", "gaussmith.engines.files.scan_objects", {}),
+        ("json lines", "gaussmith.engines.text_files.scan_objects", {}),
     ],
 )
 def test_a_call_that_fails_is_found_before_the_charge(

@@ -257,7 +257,7 @@ def _answers(release: Release) -> str:
 
 def _covers(release: Release) -> str:
     answers = len(release.columns()["answer"])
-    width = normal_width(0.95, answers) / normal_width(0.95)
+    width = normal_width(0.95, max(answers, 1)) / normal_width(0.95)
     together = (
         f"<li>All {answers:,} intervals at once: each one has 95 % coverage. Make them {width:.2f} times as wide for "
         "95 % coverage of all together.</li>"
