@@ -177,7 +177,10 @@ def test_a_bound_ten_times_too_small_or_too_large_is_told() -> None:
         return "\n".join(gm.release(request).diagnosis())
 
     small, right, large = told(7), told(77), told(770)
-    assert "people (" in small and "had mdvis above 7: it counts as 7, so the true sum and mean are larger" in small
+    assert (
+        "people (" in small
+        and "had mdvis above 7: it counts as 7; by this alone the true sum and mean are larger" in small
+    )
     assert "above 77:" not in right and "nearly everybody had mdvis between 0 and 77," not in right
     assert "nearly everybody had mdvis between 0 and 77, a tenth of the bounds" in large
 
@@ -201,8 +204,8 @@ def test_the_sentences_say_what_limits_did() -> None:
         "no sign of people with a total of age above 100 (at most about 0) or below 0 (at most about 0)",
         "about 2,000 people (2,000 to 2,000) were in more than 1 group: they count in 1 group only, so the true counts "
         "and sums of groups are larger",
-        "about 2,000 people (2,000 to 2,000) had x below 0 in a group: it counts as 0, so the true sum and mean are "
-        "smaller",
+        "about 2,000 people (2,000 to 2,000) had x below 0 in a group: it counts as 0; by this alone the true sum "
+        "and mean are smaller",
         "no sign of people with x above 40 (at most about 0)",
         "no sign of people with more than 2 rows in a group: at most about 0",
     ]

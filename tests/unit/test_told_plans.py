@@ -149,9 +149,9 @@ def test_a_guess_of_rows_is_not_one_of_people() -> None:
 def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_path: Path) -> None:
     file = tmp_path / "spent.csv"
     file.write_text("who,usd\na,$5\nb,$6\n")
-    told = "a missing value, or text that is not a plain number (45%, $5, 1,5), counts as "
+    told = "a missing value, or text that is not a plain number (such as n/a, 45%, $5 or 1,5), counts as "
     text = " ".join(str(ask(str(file), means={"usd": (0, 10)})).split())
-    assert "rows where usd is missing or no plain number (45%, $5, 1,5) are left out" in text
+    assert "rows where usd is missing or no plain number (such as n/a, 45%, $5 or 1,5) are left out" in text
     both = {"means": {"usd": (0, 10)}, "sums": {"usd": (0, 20)}, "unit": "who", "rows_per_unit": 2}
     bounds = "the bounds of usd are for the total of a person over all rows, not for one row"
     assert f"usd_sum: {bounds}; {told}0 in usd" in " ".join(str(ask(str(file), **both)).split())

@@ -173,7 +173,7 @@ def test_the_names_of_a_diagnosis_are_explained_with_the_bounds() -> None:
     notes = {row["answer"]: row["note"] for row in release.rows()}
     assert notes["minutes_10_45"].endswith("people with all minutes between 6 and 27")
     assert notes["minutes_both"].endswith("people with minutes below 0 and above 60")
-    assert notes["rows_within"].endswith("people with more, and at most 5 rows")
+    assert notes["rows_within"].endswith("people with more than that, and at most 5 rows")
     assert "minutes_10_45 counts people with all minutes between 6 and 27" in said(release)
     table = visits()
     inside = table.group_by("person").agg(((pl.col("minutes") > 6) & (pl.col("minutes") < 27)).all())["minutes"].sum()
@@ -246,7 +246,10 @@ def test_the_report_says_of_the_standard_noise_what_its_table_says(fields: dict[
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"medians": {"minutes": (0, 60)}}, "256 ranges of minutes, from 0 to 60. A value beyond counts as that bound"),
+        (
+            {"medians": {"minutes": (0, 60)}},
+            "A row&#x27;s value beyond counts as that bound, before the mean of the person",
+        ),
         ({"histograms": {"site": ["a", "b"]}, "values_per_unit": 2}, "by the declared values of site. Other values"),
         ({"histograms": {"age": {"bins": [10, 20]}}, "values_per_unit": 1}, "3 ranges of age, the outer ones open."),
         (

@@ -42,7 +42,10 @@ def notes_in_flags(text: str) -> str:
     '17 and 017 are two people (--ids integer: one)'
     >>> notes_in_flags('What may help: a smaller rows_per_unit, mean_of = "units", a larger ε.')
     'What may help: a smaller --rows-per-unit, --mean-of units, a larger ε.'
+    >>> notes_in_flags('and the row counts (where = "not is_null(kind)" leaves it out)')
+    "and the row counts (--where 'not is_null(kind)' leaves it out)"
     """
+    text = re.sub(r'\bwhere = "([^"]*)"(?= leaves)', lambda found: f"--where '{found[1]}'", text)
     text = re.sub(r'\b(ids|mean_of) = "(\w+)"', lambda found: f"{_flag(found[1])} {found[2]}", text)
     return re.sub(r"(?<=a smaller )(rows|groups)_per_unit\b", lambda found: _flag(found[0]), text)
 

@@ -13,7 +13,19 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.expressions.cuts import Cut
-from gaussmith.problem.features import CHECKED, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES, VECTOR
+from gaussmith.plans.row_notes import COMPARED, PROMISED, notes_of, truth_of
+from gaussmith.problem.features import (
+    CHECKED,
+    MEAN,
+    OWN_MEAN,
+    OWN_TOTAL,
+    OWN_VALUE,
+    ROWS,
+    TABLED,
+    TOTAL,
+    VALUES,
+    VECTOR,
+)
 from gaussmith.values import dataclass
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
@@ -25,25 +37,11 @@ NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
     pairs       a long table of persons and items, any number of rows each
 """
 
-MAX_LISTED = 8
-"""Limit on the stand-ins listed in a note."""
-
-_COMPARED = {
-    "as text": 'are text: 17 and 017 are two people (ids = "integer": one)',
-    "text": 'are text (ids = "text"): the same characters are the same person',
-    "integer": "are whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped",
-}
-_PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
-
 _SPARED = (
     "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
     "cuts", "keys", "by_cuts", "zoned", "found", "complete_by_type",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
-
-
-LONGEST_KEY = 1000
-"""Characters of a found key that is text; rows with longer ones are left out."""
 
 
 @dataclass(frozen=True)
@@ -181,80 +179,15 @@ class RowRule:
 
     def notes(self) -> list[str]:
         """The rules in plain words, one a line."""
-        lines = []
-        if self.unit is None:
-            lines.append("each row is one person")
-        else:
-            lines.append(f"a person is all rows with the same {self.unit}; rows without one are dropped")
-        if self.ids:
-            lines.append(f"ids in {self.unit} {_COMPARED[self.ids]}")
-        if self.rows_per_unit is not None:
-            within = " in each group" if self.by else ""
-            k = "1 row per person counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows per person count"
-            lines.append(f"at most {k}{within}; people with more are scaled down")
-        if self.found:
-            names = ", ".join(self.found)
-            lines.append(
-                f"groups are the keys found in {names}; rows where {_listed(self.found)} missing or longer than "
-                f"{LONGEST_KEY:,} characters are dropped"
-            )
-        if len(self.by) > len(self.found):
-            lines.append("rows with keys that are not declared are dropped")
-        several = self.unit is not None and not self.person_columns
-        if self.by and several:
-            m = self.groups_per_unit
-            more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
-            ties = "by a hash of person and key" if self.found else "the first"
-            lines.append(f"a person in more than {more} with most rows (ties: {ties})")
-        lines += self._counted()
-        if several and (added := tuple(column for kind, column in self.features if kind == TOTAL and column)):
-            rows = "all rows in a group" if self.by else "all rows"
-            lines.append(f"the bounds of {_some(added)} are for the total of a person over {rows}, not for one row")
-        if self.histogram is not None and self.cut_of(self.histogram) is not None:
-            lines.append(f"a row without a value of {self.histogram} is in no cell")
-        elif self.histogram is not None:
-            lines.append(f"values of {self.histogram} that are not declared are dropped")
-        if self.histogram is not None and several:
-            lines.append(f"counts are of people, once for each value of {self.histogram} in their rows")
-            m = self.values_per_unit
-            more = "1 value keeps the one" if m == 1 else f"{m} values keeps the {m}"
-            lines.append(f"a person with more than {more} with most rows (ties: the first)")
-        lines += [f"{name} is {text}" for name, text in self.columns]
-        if self.where is not None:
-            lines.append(f"only rows where {self.where}")
-        if self.person_columns:
-            lines.append("each person is one row, made of their own rows: " + self._numbers())
-        if self.person_where is not None:
-            lines.append(f"only people where {self.person_where}")
-        if self.present:
-            text = " or no plain number (45%, $5, 1,5)" if self.is_text else ""
-            which = "people" if self.person_columns else "rows"
-            each = "" if len(self.present) == 1 else "one of "
-            lines.append(f"{which} where {each}{_some(self.present)} is missing{text} are left out")
-        if self.complete:
-            lines.append(f"{_listed(self.complete)} promised to have a value in every row")
-        if self.complete_by_type:
-            types = "its type" if len(self.complete_by_type) == 1 else "their types"
-            lines.append(f"{_some(self.complete_by_type)} cannot be missing by {types}")
-        if self.stand_ins:
-            what = "a missing value"
-            what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
-            shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MAX_LISTED]]
-            lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MAX_LISTED:] else ''}")
-        if self.zoned:
-            lines.append(f"times in {', '.join(self.zoned)} have a time zone and are read in UTC")
-        if self.query:
-            lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
-        return lines
-
-    def _numbers(self) -> str:
-        return ", ".join(f"{name} is {text}" for name, text in self.person_columns)
+        return notes_of(self)
 
     def missing_rule(self, kind: str, column: str) -> str:
         """What a missing value of a column does to an answer made of such a coordinate; in a few words."""
         told = {re.sub("^the (sum|mean) of ", "", of): value for of, value in self.stand_ins}
         if kind == VECTOR:
             return "a row with a missing value counts as the centre that was found"
+        if column in dict(self.columns) and (truth := truth_of(self, column)) is not None:
+            return truth.told
         if column in self.present:
             return "missing values left out"
         if column in told:
@@ -271,30 +204,12 @@ class RowRule:
     def own_values(self) -> str:
         """Of which numbers of people the answers are, where each person has one made of their rows; else ""."""
         kind = self.features[0][0] if self.is_counted else ""
-        return {OWN_MEAN: "of each person's own mean", OWN_TOTAL: "of each person's own total"}.get(kind, "")
+        own_mean = "of each person's own mean, of rows within the bounds"
+        return {OWN_MEAN: own_mean, OWN_TOTAL: "of each person's own total"}.get(kind, "")
 
-    def _counted(self) -> list[str]:
-        """How people are counted in cells."""
-        if not self.is_counted:
-            return []
-        (kind, column), *_ = self.features
-        if kind == TABLED:
-            own = [column for _, column in self.features]
-            lines = [f"a value of {', '.join(own)} that is missing or not declared has a cell of its own"]
-            if self.unit is not None:
-                lines.append("a person with several combinations of values keeps the one with the most rows")
-            return lines
-        of = {OWN_MEAN: "the mean of", OWN_TOTAL: "the total of"}.get(kind)
-        skipped = column not in self.present and column not in dict(self.stand_ins)
-        lines = [f"rows where {column} is missing are left out"] if skipped else []
-        within = " in each group" if self.by else ""
-        mine = f"each person has one value{within}: {of} their own {column} over all rows that count"
-        lines += [] if of is None else [mine]
-        cut = self.cut_of(column)
-        if cut is not None and cut.ends is not None:
-            low, high = cut.ends
-            lines.append(f"a value of {column} below {low:,.12g} or above {high:,.12g} counts as that bound")
-        return lines
+    def weight_rule(self, kind: str) -> str:
+        """How much a person weighs in an answer made of such a coordinate, where it is not by rows; else ""."""
+        return "every person with the same weight" if kind == MEAN and self.unit and not self.person_columns else ""
 
     def __str__(self) -> str:
         return "\n".join(self.notes())
@@ -354,8 +269,8 @@ class RowRule:
                 "values_per_unit": int(given["values_per_unit"]),
                 "stand_ins": tuple((str(column), float(value)) for column, value in given["stand_ins"]),
                 "is_text": bool(given["is_text"]),
-                "ids": str(given["ids"]) if given["ids"] in _COMPARED else "",
-                "query": str(given["query"]) if given["query"] in _PROMISED else "",
+                "ids": str(given["ids"]) if given["ids"] in COMPARED else "",
+                "query": str(given["query"]) if given["query"] in PROMISED else "",
                 "form": str(given["form"]),
                 "keys": tuple(tuple(label) for label in given["keys"]),
                 "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
@@ -363,15 +278,6 @@ class RowRule:
                 "by_cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["by_cuts"].items()),
             }
         )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    """Names with their verb."""
-    return f"{_some(names)} {'is' if len(names) == 1 else 'are'}"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
 
 
 def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:

@@ -62,29 +62,55 @@ def diagnosis_legend(release: Release) -> list[str]:
 def cell_rules(rule: RowRule, cells: int) -> list[str]:
     """Who is counted in each cell of a diagnosis, in a few words."""
     kind, column = rule.features[0]
-    where = " in a group" if rule.by and rule.unit else ""
-    if kind in (CHECKED_ROWS, CHECKED_GROUPS):
-        limit = rule.rows_per_unit or 1 if kind == CHECKED_ROWS else rule.groups_per_unit
-        few = few_rows(limit) if kind == CHECKED_ROWS else 1
-        of, where = ("rows", where) if kind == CHECKED_ROWS else ("groups", "")
-        within = f"people with more, and at most {limit:,} {of}{where}"
-        return [f"people with at most {few:,} {of}{where}", within, f"people with more than {limit:,} {of}{where}"]
+    every, some_group = _groups_in_words(rule)
+    if kind == CHECKED_GROUPS:
+        limit = rule.groups_per_unit
+        more = f"people with more, and at most {_so_many(limit, 'group')}"
+        return ["people in 1 group", more, f"people in more than {_so_many(limit, 'group')}"]
+    if kind == CHECKED_ROWS:
+        limit = rule.rows_per_unit or 1
+        few, rows = _so_many(few_rows(limit), "row"), _so_many(limit, "row")
+        more = f"people with more than that, and at most {rows}{every}"
+        return [f"people with at most {few}{every}", more, f"people with more than {rows}{some_group}"]
     cut = rule.cut_of(column)
     assert cut is not None and cut.ends is not None
     edges, several = [_number(edge) for edge in _edges(*cut.ends)], cells > BOTH
     what = f"a total of {column}" if kind == CHECKED_TOTAL else f"all {column}" if several else column
     some = f"a total of {column}" if kind == CHECKED_TOTAL else column
-    inside = [f"people with {what} between {low} and {high}{where}" for low, high in pairwise(edges)]
-    beyond = [f"people with {some} {side}{where}" for side in (f"below {edges[0]}", f"above {edges[-1]}")]
-    mixed = [f"people with {some} in several of these parts", f"{beyond[0]} and above {edges[-1]}"]
-    return [beyond[0], *inside, beyond[1], *(mixed if several else [])]
+    inside = [f"people with {what} between {low} and {high}{every}" for low, high in pairwise(edges)]
+    sides = (f"below {edges[0]}", f"above {edges[-1]}")
+    if not several:
+        return [f"people with {some} {sides[0]}{every}", *inside, f"people with {some} {sides[1]}{every}"]
+    beyond = [f"people with {some} {side}{some_group}, and none {other}" for side, other in (sides, sides[::-1])]
+    mixed = f"people with {some} in several of these parts{_over(every)}"
+    return [beyond[0], *inside, beyond[1], mixed, f"people with {some} {' and '.join(sides)}{_over(every)}"]
+
+
+def _groups_in_words(rule: RowRule) -> tuple[str, str]:
+    """Behind what holds for a person in all groups, and behind what holds in some group; empty without groups."""
+    if not rule.by or rule.unit is None or rule.person_columns:
+        return "", ""
+    if rule.groups_per_unit == 1:
+        return (" in the group they count in",) * 2
+    return " in all groups they count in", " in a group they count in"
+
+
+def _over(every: str) -> str:
+    """The same, of groups taken together."""
+    return every.replace(" in all", " over all", 1)
+
+
+def _so_many(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _legend(rule: RowRule, names: Sequence[str]) -> list[str]:
-    """What the names of the cells within bounds say, by example; nothing for numbers of rows and groups."""
-    if rule.features[0][0] in (CHECKED_ROWS, CHECKED_GROUPS):
+    """What the names of the cells say, of bounds by example; nothing for numbers of groups, which tell themselves."""
+    if rule.features[0][0] == CHECKED_GROUPS:
         return []
     rules = dict(zip(names, cell_rules(rule, len(names)), strict=True))
+    if rule.features[0][0] == CHECKED_ROWS:
+        return [f"{names[0]} counts {rules[names[0]]}"]
     told = f"names say percent of the width of the bounds: {names[2]} counts {rules[names[2]]}"
     more = "; …_mixed: in several of these parts; …_both: below and above" if len(names) > BOTH else ""
     return [told + more]
@@ -123,10 +149,8 @@ def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cell
         several = [place, BOTH] if cells > BOTH else [place]
         found = add(several)
         if found[1] >= SOMEBODY:
-            bounds = f"{what} {side} {_number(end)}"
-            lines.append(
-                f"{people_of(found)} had {bounds}{where}: {each} as {_number(end)}, so the true {answers} {effect}"
-            )
+            bounds, then = f"{what} {side} {_number(end)}", f"by this alone the true {answers} {effect}"
+            lines.append(f"{people_of(found)} had {bounds}{where}: {each} as {_number(end)}; {then}")
         else:
             unseen.append(f"{side} {_number(end)} (at most about {found[2]:,.0f})")
     if unseen:
@@ -153,8 +177,10 @@ def _of_rows(limit: int, add: Sum, where: str) -> list[str]:
     more = add([2])
     lines = []
     if more[1] >= SOMEBODY:
-        had = f"had more than {limit:,} rows{where}"
-        lines.append(f"{people_of(more)} {had}: their sums and numbers of rows are scaled down to {limit:,}")
+        had = f"had more than {_so_many(limit, 'row')}{where}, rows without a value included"
+        lines.append(
+            f"{people_of(more)} {had}: those that count in an answer are scaled down to {limit:,} if they are more"
+        )
     else:
         lines.append(f"no sign of people with more than {limit:,} rows{where}: at most about {more[2]:,.0f}")
     if limit > 1 and add([1, 2])[2] < NEARLY * add([0, 1, 2])[1]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.releases.release import Release
 
+Bounds = tuple[tuple[str, str], tuple[float, float]]
+"""A column, whether they are of its values or of totals, and the bounds themselves."""
+
 
 @dataclass(frozen=True, eq=False)
 class Stage:
@@ -167,22 +170,25 @@ def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
     )
 
 
-def bounds_in(plan: Plan) -> list[tuple[tuple[str, str], tuple[float, float]]]:
+def bounds_in(plan: Plan) -> list[Bounds]:
     """The bounds of columns in a plan: (column, "value" or "total") with each pair that it is clipped to."""
+    return [pair for draw in plan.draws for pair in bounds_of(draw) if pair is not None]
+
+
+def bounds_of(draw: Draw) -> list[Bounds | None]:
+    """The same of the coordinates of a draw, one for each; None where it has none."""
     from gaussmith.problem.features import CHECKED, CHECKED_TOTAL, OWN_TOTAL, TOTAL
 
-    found = []
-    for draw in plan.draws:
-        rule = draw.row_rule
-        if rule is None:
-            continue
-        totals = (TOTAL, OWN_TOTAL, CHECKED_TOTAL) if rule.unit is not None and not rule.person_columns else ()
-        for (made, column), pair in zip(rule.features, _pairs(draw), strict=False):
-            of = "total" if made in totals else "value"
-            cut = rule.cut_of(column)
-            ends = cut.ends if cut is not None else None if made in CHECKED else pair
-            if ends is not None:
-                found.append(((column, of), (float(ends[0]), float(ends[1]))))
+    rule = draw.row_rule
+    if rule is None:
+        return []
+    totals = (TOTAL, OWN_TOTAL, CHECKED_TOTAL) if rule.unit is not None and not rule.person_columns else ()
+    found: list[Bounds | None] = []
+    for (made, column), pair in zip(rule.features, _pairs(draw), strict=False):
+        of = "total" if made in totals else "value"
+        cut = rule.cut_of(column)
+        ends = cut.ends if cut is not None else None if made in CHECKED else pair
+        found.append(None if ends is None else ((column, of), (float(ends[0]), float(ends[1]))))
     return found
 
 

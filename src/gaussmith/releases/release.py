@@ -20,6 +20,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
+from gaussmith.releases.limits_in_view import limit_notes
 from gaussmith.releases.path import Path
 from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
@@ -119,7 +120,7 @@ class Release(Recorded, Readings, CellReadings):
         What does not hold for all answers says for which it does.
         """
         notes = notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
-        return [*notes, *share_notes(self)]
+        return [*notes, *share_notes(self), *limit_notes(self)]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from gaussmith.plans import Block
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.learned import learned_note, lost_rows, not_found
+from gaussmith.releases.limits_in_view import row_counts
 from gaussmith.releases.shares_in_view import share_names, share_rules, shares_of_groups, shows_shares
 from gaussmith.statistics import ONE
 
@@ -128,6 +129,7 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
+        found |= dict.fromkeys(row_counts(piece), "of rows")
         if rule is not None and rule.is_checked:
             names_of = block.answers.names
             found |= dict(zip(names_of, cell_rules(rule, len(names_of)), strict=True))
@@ -146,9 +148,11 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
                 each
                 for kind, column in made
                 if column
-                for each in (rule.missing_rule(kind, column), learned_note(release, rule, kind, column))
-            )
-            found[name] = "; ".join(dict.fromkeys(filter(None, rules)))
+                for each in (
+                    rule.weight_rule(kind), rule.missing_rule(kind, column), learned_note(release, rule, kind, column)
+                )
+            )  # fmt: skip
+            found[name] = "; ".join(dict.fromkeys(filter(None, (found.get(name), *rules))))
     return [found.get(name, "") for name in names]
 
 

@@ -18,7 +18,7 @@ from gaussmith.errors import RequestError
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
+from gaussmith.problem.features import MEAN, OWN_MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.releases.diagnosis import diagnosis_legend, diagnosis_sentences, is_diagnosis
 from gaussmith.releases.learned import learned_sentences
 from gaussmith.report.cell_charts import cell_pictures, has_quantiles
@@ -335,6 +335,11 @@ def _counted(rule: RowRule) -> str:
     if cut.ends is None:
         return f"{ranges}, the outer ones open. A missing value is in none."
     low, high = (figure(end, 6) for end in cut.ends)
+    if rule.features[0][0] == OWN_MEAN:
+        rule_of_rows = (
+            "counts as that bound, before the mean of the person's rows is taken; rows without one are left out."
+        )
+        return f"{ranges}, from {low} to {high}. A row's value beyond {rule_of_rows}"
     return f"{ranges}, from {low} to {high}. A value beyond counts as that bound; a missing one is in none."
 
 

@@ -25,7 +25,7 @@ from gaussmith.engines.polars import POLARS
 from gaussmith.errors import RequestError, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.expressions.identity import spoken_object
-from gaussmith.plans.row_rule import LONGEST_KEY
+from gaussmith.plans.row_notes import LONGEST_KEY
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.key_passes import Cut, KeySums, Passes, check_passes, cuts_of, everybody, fetch_pairs, plan_passes
 from gaussmith.totals.limbs import add_up, blocks_of, check_steady, code_rows, combine_rows, feature_limbs, select_rows
