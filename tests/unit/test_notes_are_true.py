@@ -181,3 +181,65 @@ def test_notes_name_the_filter_as_a_flag(
     assert main([*flags, "--column", "book=kind == 'book'", "--mean", "book:0:1"]) == 0
     assert "(--where 'not is_null(kind)' leaves it out)" in " ".join(capsys.readouterr().out.split())
     assert notes_in_flags('only rows where x = "y"') == 'only rows where x = "y"'
+
+
+def refusal_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(words) != 0
+    return " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [
+        ("--rows-per-person", "--rows-per-unit"), ("--groups-per-person", "--groups-per-unit"), ("--person", "--unit"),
+        ("--values-per-person", "--values-per-unit"),
+    ],
+)  # fmt: skip
+def test_flags_named_after_people_are_found(flag: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"did you mean '{meant}'?" in refusal_of(["release", "loans.csv", flag, "30"], capsys)
+
+
+def test_a_key_with_a_space_is_told_to_be_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["release", "loans.csv", "--by", "branch=Central,Old", "Town,West", "--count", "--mu", "1"]
+    told = "put what has a space in quotes: --by 'branch=Central,Old Town,West'"
+    assert told in refusal_of(words, capsys)
+    assert "quotes" not in refusal_of(["release", "loans.csv", "--count", "stray.csv"], capsys)
+
+
+def test_differences_are_made_of_a_saved_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = 'gaussmith.read("DIR/release.json").difference("a", "b", answer="x_mean")'
+    assert told in refusal_of(["release", "loans.csv", "--difference", "a,b"], capsys)
+    LOANS.write_csv("loans.csv")
+    flags = ["--unit", "person", "--rows-per-unit", "3", "--groups-per-unit", "2", "--mu", "1e5", "--out", "out"]
+    assert main(["release", "loans.csv", "--mean", "days:0:50", "--by", "branch=a,b", *flags]) == 0
+    found = gm.read("out/release.json")
+    assert isinstance(found, gm.Release)
+    own = LOANS.group_by("branch").agg(pl.col("days").mean()).sort("branch")["days"]
+    assert found.difference("a", "b", answer="days_mean").value == pytest.approx(own[0] - own[1], abs=0.01)
+
+
+def test_rows_in_the_cells_of_a_histogram_are_counted_by_groups(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    LOANS.write_csv("loans.csv")
+    flags = ["release", "loans.csv", "--unit", "person", "--count-rows", "--rows-per-unit", "3", "--mu", "1e5"]
+    bins = ["--bins", "days=0,25,50"]
+    told = refusal_of([*flags, *bins, "--histogram", "days", "--values-per-unit", "2"], capsys)
+    assert "make them groups: --by days in place of the histogram" in told
+    assert "with --groups-per-unit 3" in told
+    assert main([*flags, *bins, "--by", "days", "--groups-per-unit", "3", "--out", "out"]) == 0
+    found = gm.read("out/release.json")
+    assert isinstance(found, gm.Release)
+    days = LOANS["days"].drop_nulls()
+    assert found["0 to 25"].value == pytest.approx(((days >= 0) & (days < 25)).sum(), abs=0.1)
+
+
+def test_a_citation_speaks_of_all_rows_of_a_person(tmp_path: Path) -> None:
+    with_unit = ask(count=True).report(tmp_path / "unit.html").read_text("utf-8")
+    without = ask(count=True, unit=None).report(tmp_path / "rows.html").read_text("utf-8")
+    assert "with respect to adding or removing one person with all of their rows" in with_unit
+    assert "with respect to adding or removing one person’s record" in without

@@ -7,6 +7,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NoReturn
 
 from gaussmith.engines.addresses import without_secrets
@@ -37,11 +38,20 @@ class Parser(argparse.ArgumentParser):
             flag = unknown[0].split("=")[0]
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
-            hint = _nearest_flag(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
+            hint = _nearest_flag(flag, flags) if flag.startswith("-") else self._hint_for(words, unknown[0])
             raise RequestError(
                 repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint, code="unknown-argument"
             )
         return arguments
+
+    def _hint_for(self, words: Sequence[str], stray: str) -> str:
+        """How a word that belongs to none is given: a text with a space is one word only in quotes."""
+        at = list(words).index(stray) if stray in words else 0
+        flag, before = words[max(0, at - 2) : at] if at > 1 else ("", "")
+        if flag in self._option_string_actions and "=" in before and not before.startswith("-"):
+            rest = " ".join(takewhile(lambda word: not word.startswith("-"), words[at:]))
+            return f"put what has a space in quotes: {flag} '{before} {without_secrets(rest)}'"
+        return f"see gaussmith {self.command} --help"
 
     def _refuse_spaced_bounds(self, words: Sequence[str]) -> None:
         """Refuse `--mean minutes 0 60`: what follows the name would be read as sources."""
@@ -70,8 +80,20 @@ class Parser(argparse.ArgumentParser):
         )
 
 
-_OTHERWISE = {"groupby": "--by", "group-by": "--by", "group": "--by", "groups": "--by"}
+_OTHERWISE = {
+    **dict.fromkeys(("groupby", "group-by", "group", "groups"), "--by"),
+    **dict.fromkeys(("person", "person-id", "user", "user-id", "id-column", "privacy-unit"), "--unit"),
+    **dict.fromkeys(("rows-per-person", "rows-per-user", "max-rows", "max-rows-per-person"), "--rows-per-unit"),
+    **dict.fromkeys(
+        ("groups-per-person", "groups-per-user", "max-groups", "max-groups-per-person"), "--groups-per-unit"
+    ),
+    **dict.fromkeys(("values-per-person", "values-per-user", "max-values-per-person"), "--values-per-unit"),
+}
 """What other tools call a flag, where letters alone would not find it."""
+
+
+_AFTERWARDS = ("difference", "differences", "ratio", "ratios")
+"""What is made of a release afterwards, by methods of the same names."""
 
 
 def _is_number(text: str) -> bool:
@@ -88,7 +110,11 @@ def _nearest_flag(flag: str, flags: Sequence[str]) -> str:
     >>> _nearest_flag("--format", ["--master", "--where"]), _nearest_flag("--epsilom", ["--epsilon", "--delta"])
     ('choose one of: --master, --where', "did you mean '--epsilon'?")
     """
-    known = _OTHERWISE.get(flag.lstrip("-").replace("_", "-"))
+    word = flag.lstrip("-").replace("_", "-")
+    if word in _AFTERWARDS and "--out" in flags:
+        made = f'gaussmith.read("DIR/release.json").{word.rstrip("s")}("a", "b", answer="x_mean")'
+        return f"release with --by and --out DIR; then {made} in Python, at no further cost"
+    known = _OTHERWISE.get(word)
     if known in flags:
         return f"did you mean '{known}'?"
     close = difflib.get_close_matches(flag.lstrip("-"), [name.lstrip("-") for name in flags], n=1)

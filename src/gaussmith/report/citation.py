@@ -35,7 +35,9 @@ def claim_of(release: Release) -> str:
 def sentence_of(release: Release) -> str:
     """The sentence by which a release is cited."""
     plan = release.plan
-    unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} one person’s record"
+    is_unit = any(rule is not None and rule.unit is not None for rule in release.row_rules)
+    who = "one person with all of their rows" if is_unit else "one person’s record"
+    unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} {who}"
     keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.pays_for_keys else ""
     return (
         f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is Gaussian, exact on "

@@ -215,10 +215,12 @@ class Question(Fields):
                 code="histogram-beside-other-answers",
             )
         if self.count == "rows":
+            column = next(iter((*self.histograms, *self.proportions)))
             raise RequestError(
                 "a histogram with a number of rows",
-                "a histogram counts people, once for each value",
-                'leave count = "rows" out of its question',
+                "a histogram counts people",
+                f'to count rows in its cells, make them groups: by = ["{column}"] in place of the histogram, with '
+                "groups_per_unit = 3 where there is a unit",
                 code="histogram-with-rows",
             )
         if self.by and self.values_per_unit not in (None, 1):
