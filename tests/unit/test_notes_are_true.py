@@ -132,7 +132,14 @@ def test_the_bounds_of_means_and_sums_are_told() -> None:
     assert "a total of days within 0 to 90: values beyond count as the nearer bound" in said(
         ask(sums={"days": (0, 90)})
     )
+    both = said(ask(means={"days": (0, 40), "more": (0, 40)}, columns={"more": "days + 1"}, rows_per_unit=3))
+    assert "days, more within 0 to 40: values beyond" in both
     assert "within" not in said(ask(count=True))
+
+
+def test_the_report_says_that_the_bounds_of_means_of_people_are_those_of_rows(tmp_path: Path) -> None:
+    page = ask(means={"days": (0, 40)}, mean_of="units").report(tmp_path / "page.html").read_text("utf-8")
+    assert "each row, before a person’s mean" in page.split("Bounds and missing values", 1)[1].split("<h2", 1)[0]
 
 
 # -- diagnosis --------------------------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ def test_a_value_beyond_what_is_possible_says_so() -> None:
     lines = str(release).splitlines()
     assert re.match(r"sex=f +-30\.0\*  +1\.0  +0\.0 to 0\.0$", lines[1])
     assert re.match(r"sex=m +10\.0   +1\.0 ", lines[2]) and lines[1].index(".0*") == lines[2].index(".0 ")
-    assert lines[3] == "* noise took this value beyond what is possible; its interval is cut there"
+    assert lines[3] == "* noise took this value beyond what is possible; its interval is cut there, and"
+    assert lines[4] == "short for that reason alone"
     assert "-30.0*" in release._repr_html_() and "beyond what is possible" in release._repr_html_()
     assert BEYOND in release.to_polars()["note"][0]
     assert "beyond" not in str(noisy_release(release.plan, [30.0, 10.0]))

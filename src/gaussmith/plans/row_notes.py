@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaussmith.errors import ExpressionError
 from gaussmith.expressions import parse, written
 from gaussmith.expressions.functions import TEXT_TESTS
 from gaussmith.expressions.nodes import Column, Node, Operation
@@ -69,15 +70,24 @@ def truth_of(rule: RowRule, column: str) -> Truth | None:
     A comparison with a missing value is false, so that its row counts as one where it does not hold.
     """
     text = dict(rule.columns).get(column)
-    tree = None if text is None else parse(text).tree
+    tree = None if text is None else _tree(text)
     if not isinstance(tree, Operation) or tree.name not in (*_TESTS, *_LOGIC):
         return None
     if not all(_is_false_of_missing(each) for each in tree.conditions):
         return Truth(())
-    filtered = set() if rule.where is None else {written(each) for each in parse(rule.where).tree.conditions}
+    where = None if rule.where is None else _tree(rule.where)
+    filtered = set() if where is None else {written(each) for each in where.conditions}
     numbers = _numbers(tree, dict(rule.columns)) if rule.is_text else ()
     known = [name for name in tree.columns_used if Truth((name,), numbers).remedy not in filtered]
     return Truth(tuple(known), tuple(name for name in numbers if name in known))
+
+
+def _tree(text: str) -> Node | None:
+    """The tree of an expression; None where a saved record has one that is not of the language."""
+    try:
+        return parse(text).tree
+    except ExpressionError:
+        return None
 
 
 def _is_false_of_missing(tree: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gaussmith.plans.row_notes import truth_of
@@ -24,25 +25,36 @@ def row_counts(piece: Release) -> list[str]:
 
 def limit_notes(release: Release) -> list[str]:
     """Within which bounds sums and means count, and which counts are of rows; for tables only."""
-    pieces = [piece for piece in release.pieces if piece.row_rules[piece.plan.slot.draw] is not None]
-    counted = dict.fromkeys(name for piece in pieces for name in row_counts(piece) if name in release.names)
-    found = dict.fromkeys(each for piece in pieces for each in _bounds(piece) if set(piece.names) & set(release.names))
+    shown = {*release.names}
+    pieces = [
+        piece
+        for piece in release.pieces
+        if piece.row_rules[piece.plan.slot.draw] is not None and not shown.isdisjoint(piece.names)
+    ]
+    counted = dict.fromkeys(name for piece in pieces for name in row_counts(piece) if name in shown)
+    found: dict[tuple[str, float, float], list[str]] = {}
+    for of, column, low, high in dict.fromkeys(each for piece in pieces for each in _bounds(piece)):
+        found.setdefault((of, low, high), []).append(column)
     lines = [f"{', '.join(counted)} is of rows"] if counted else []
-    if found:
-        more = ", …" if len(found) > MAX_LISTED else ""
-        lines.append(f"{', '.join(list(found)[:MAX_LISTED])}{more}: values beyond count as the nearer bound")
+    told = [f"{of}{_some(names)} within {low:,.12g} to {high:,.12g}" for (of, low, high), names in found.items()]
+    if told:
+        lines.append(f"{_some(told)}: values beyond count as the nearer bound")
     return lines
 
 
-def _bounds(piece: Release) -> list[str]:
-    """The bounds of what a piece adds up; quantiles tell their own."""
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:MAX_LISTED]) + (", …" if len(texts) > MAX_LISTED else "")
+
+
+def _bounds(piece: Release) -> list[tuple[str, str, float, float]]:
+    """The bounds of what a piece adds up, with the column and whether totals are meant; quantiles tell their own."""
     draw = piece.plan.draws[piece.plan.slot.draw]
     rule, read = draw.row_rule, piece.block.problem.features
     if rule is None or rule.is_counted or rule.counts_marks or any(kind == VECTOR for kind, _ in rule.features):
         return []
     asked = {i for j in read.index.tolist() for i in piece.block.domain.read_from(j)} if not read.is_linear else None
     return [
-        f"{'a total of ' if of == 'total' else ''}{column} within {low:,.12g} to {high:,.12g}"
+        ("a total of " if of == "total" else "", column, low, high)
         for i, pair in enumerate(bounds_of(draw))
         if pair is not None and pair[0][0] and (asked is None or i in asked) and truth_of(rule, pair[0][0]) is None
         for (column, of), (low, high) in [pair]

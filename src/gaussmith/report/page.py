@@ -58,7 +58,7 @@ _ODD_VALUES = (
     "Infinite values count as the nearer bound. Empty cells, values that are not numbers, and text that is not a "
     "number are missing. These rules do not depend on the data."
 )
-_OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
+_OF = {TOTAL: "a person’s total", MEAN: "each row, before a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

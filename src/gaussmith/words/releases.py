@@ -34,7 +34,7 @@ DASH = "–"
 HALF = "± of a quantile is half the length of its 68 % interval"
 """What stands below a table with quantiles: their errors have no one size."""
 
-BEYOND = "* noise took this value beyond what is possible; its interval is cut there"
+BEYOND = "* noise took this value beyond what is possible; its interval is cut there, and short for that reason alone"
 """What the mark behind a value says."""
 
 
