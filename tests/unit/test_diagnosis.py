@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from fixed_noise import fixed_noise
 from refusals import refused
 
 import gaussmith as gm
@@ -174,7 +175,8 @@ def test_a_bound_ten_times_too_small_or_too_large_is_told() -> None:
 
     def told(bound: float) -> str:
         request = gm.Request(HEALTH, sums={"mdvis": (0, bound)}, count=True, guarantee=G, diagnose=True)
-        return "\n".join(gm.release(request).diagnosis())
+        with fixed_noise():  # else one interval in forty says that there is a sign of people beyond
+            return "\n".join(gm.release(request).diagnosis())
 
     small, right, large = told(7), told(77), told(770)
     assert (
