@@ -104,7 +104,7 @@ def test_rows_are_clipped_before_the_mean_of_a_person_is_taken() -> None:
     assert mean["v_mean"].value == pytest.approx(20, abs=1e-3)
     told = "a row's value of v below 0 or above 40 counts as that bound, before the mean of the person's rows is taken"
     assert told in said(median)
-    assert median.rows()[0]["note"].startswith("of each person's own mean, of rows within the bounds")
+    assert median.rows()[0]["note"].startswith("of each person's own mean of clipped rows")
 
 
 def test_means_of_people_say_that_people_weigh_the_same() -> None:

@@ -114,7 +114,7 @@ def test_what_was_done_about_missing_values_stands_beside_each_quantile() -> Non
     assert notes() == ["missing values left out"] * 2
     assert notes(missing={"income": 30}) == ["missing counts as 30"] * 2
     assert notes(complete=["income"]) == ["no value missing, by promise"] * 2
-    assert notes(unit="person") == ["of each person's own mean; missing values left out"] * 2
+    assert notes(unit="person") == ["of each person's own mean of clipped rows; missing values left out"] * 2
 
 
 def test_an_open_cell_reads_unknown() -> None:

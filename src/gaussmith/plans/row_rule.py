@@ -204,7 +204,7 @@ class RowRule:
     def own_values(self) -> str:
         """Of which numbers of people the answers are, where each person has one made of their rows; else ""."""
         kind = self.features[0][0] if self.is_counted else ""
-        own_mean = "of each person's own mean, of rows within the bounds"
+        own_mean = "of each person's own mean of clipped rows"
         return {OWN_MEAN: own_mean, OWN_TOTAL: "of each person's own total"}.get(kind, "")
 
     def weight_rule(self, kind: str) -> str:
