@@ -143,6 +143,18 @@ def test_what_cannot_be_told_is_unknown() -> None:
     assert np.isnan(values[kinds["age_bmi_correlation"]]) and np.isfinite(values[kinds["age_bmi_covariance"]])
 
 
+def test_a_constant_far_from_the_data_is_unknown_where_the_slope_is() -> None:
+    """All records have one x, so that nothing tells the slope; where the line meets x = 0 cannot be told either."""
+    asked = {"of": "y", "on": ["x"]}
+    plan = gm.plan(gm.Moments({"y": (0, 10), "x": (100, 110)}, around=0.15), gm.Guarantee(mu=1), answers=asked)
+    records = np.column_stack([np.full(5000, 5.0), np.full(5000, 105.0)])
+    told = 0
+    for _ in range(200):  # a false alarm of either needs 41 of 200 where 5 are expected: below 1e-20
+        release = plan.release(records)
+        told += bool(np.isfinite(release["y_on_constant"].interval(0.95)).all())
+    assert told <= 40
+
+
 def test_unknown_answers_say_so_in_every_table() -> None:
     plan = gm.plan(gm.Moments(BOUNDS, around=0.15), gm.Guarantee(mu=0.01), answers="variances", weights="relative")
     allowed = {

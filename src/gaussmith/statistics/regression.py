@@ -151,21 +151,34 @@ class Intercepts(Slopes):
         return found
 
     def ratio(self, x: Array, covariance: Array) -> Ratio:
+        """N = β₀D and D = 1/(1/n + mᵀA⁻¹m), the part of the number of records that no column explains.
+
+        m are the means of the columns that explain. Where their spread may be nothing, so may D: the constant is then
+        unknown, as the slopes are.
+        """
         found = _Solved.of(self, x, covariance)
         p, n = self.columns, found.x[..., -1]
         own = self.middles / self.halves
         y_middle, middles = own[:, 0], own[:, 1 : 1 + p]
-        beta, means = found.slopes, found.x[..., 1 : 1 + p] + n[..., None] * middles
-        over = found.x[..., 0] + n * y_middle - (beta * means).sum(axis=-1)
-        over_slopes = number_slopes(x) * (y_middle - (beta * middles).sum(axis=-1))[..., None]
-        over_slopes[..., 0] += 1.0 / self.halves[:, 0]
-        over_slopes[..., 1 : 1 + p] -= beta / self.halves[:, 1 : 1 + p]
+        beta, means = found.slopes, found.x[..., 1 : 1 + p] / n[..., None] + middles
+        constant = found.x[..., 0] / n + y_middle - (beta * means).sum(axis=-1)
         weight = np.einsum("...i,...ij->...j", means, found.inverse)
-        over_slopes = over_slopes + found.matrix_slopes(weight, beta)
+        # n dβ₀, with A⁻¹(db − dA β) for the slopes
+        slopes = number_slopes(x) * (y_middle - (beta * middles).sum(axis=-1) - constant)[..., None]
+        slopes[..., 0] += 1.0 / self.halves[:, 0]
+        slopes[..., 1 : 1 + p] -= beta / self.halves[:, 1 : 1 + p]
+        slopes = slopes + n[..., None] * found.matrix_slopes(weight, beta)
         for i in range(p):
-            over_slopes = over_slopes - weight[..., i, None] * found.explained[i]
+            slopes = slopes - (n * weight[..., i])[..., None] * found.explained[i]
+        # d(1/D) = −dn/n² + 2 wᵀdm − wᵀ dA w with w = A⁻¹m and n dm = dS − m dn
+        part = -number_slopes(x) * (1.0 / n + 2.0 * (weight * (means - middles)).sum(axis=-1))[..., None]
+        part[..., 1 : 1 + p] += 2.0 * weight / self.halves[:, 1 : 1 + p]
+        part = part / n[..., None] - found.matrix_slopes(weight, weight)
+        below = 1.0 / (1.0 / n + (means * weight).sum(axis=-1))
+        below_slopes = -(below**2)[..., None] * part
+        over_slopes = constant[..., None] * below_slopes + (below / n)[..., None] * slopes
         scale = self.halves[:, 0]
-        return Ratio(over * scale, n, over_slopes * scale[:, None], number_slopes(x), found.known)
+        return Ratio(constant * below * scale, below, over_slopes * scale[:, None], below_slopes, found.known)
 
 
 @dataclass(frozen=True, eq=False)
