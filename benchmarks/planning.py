@@ -72,6 +72,11 @@ def say_workloads(found: Findings) -> None:
         if cells == 10**6:
             own, wall, _ = timed(lambda plan=plan, cells=cells: plan.release(np.arange(cells)).values)
             found.say(f"{kind} over {cells:,} cells: released and read, processor seconds", own, f"{wall:.2f} s wall")
+    for kind in ("prefix", "ranges"):
+        domain, asked = gm.Cells(1024), getattr(gm.workloads, kind)(1024)
+        own, wall, plan = timed(lambda d=domain, a=asked: gm.plan(d, G, answers=a, neighbours="replace-one"))
+        detail = f"{wall:.2f} s wall, {plan.optimality:.4f} × the limit"
+        found.say(f"{kind} over 1,024 cells, one replaced, processor seconds", own, detail, at_most=30)
     points = np.random.default_rng(1).normal(size=(10_000, 8))
     own, wall, plan = timed(lambda: gm.plan(gm.Points(points), G, neighbours="replace-one"))
     detail = f"{wall:.2f} s wall, {plan.optimality:.4f} × the limit"

@@ -28,6 +28,8 @@ Progress = Callable[[int, float], None]
 
 _DEPTH = 4
 _LEAST = 1e-60
+_MOST_LIGHT = 0.05
+"""What weights that grow at once may come to together."""
 _WORK = 4e9
 """Limit on the multiplications of one Newton round."""
 
@@ -133,7 +135,9 @@ def _multiply(differences: Differences, start: Array, watch: Watch, patience: in
             # A difference that costs too much but hardly weighs would need many rounds to grow: let it weigh at once.
             least = 0.1 * np.minimum(cost - 1.0, 1.0) / np.maximum(grip, _LEAST)
             light = (cost > 1.0 + 0.1 * watch.gap) & (lam < least)
-            x[light] = np.maximum(x[light], np.log(least[light]))
+            # Many that stand for the same direction must not take over together.
+            least = least[light] * min(1.0, _MOST_LIGHT / max(float(least[light].sum()), _LEAST))
+            x[light] = np.maximum(x[light], np.log(np.maximum(least, _LEAST)))
 
 
 @dataclass

@@ -14,6 +14,7 @@ import hashlib
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -44,9 +45,9 @@ def solve_once(
     targets: Array | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
-    start: Array | None = None,
+    begin: Callable[[], Array | None] | None = None,
 ) -> Optimum:
-    """`solve`, unless the same problem was solved before."""
+    """`solve`, unless the same problem was solved before; `begin` makes the weights from which a search begins."""
     key = content_key(points, pairs, objective, targets, gap)
     known = _KEPT.get(key) or _read(key)
     if known is not None and len(known[0]) == (len(points) * (len(points) - 1) // 2 if pairs else len(points)):
@@ -58,6 +59,7 @@ def solve_once(
         except (PlanError, ValueError, np.linalg.LinAlgError):
             pass  # not what was kept here: search again
     started = time.monotonic()
+    start = None if begin is None else begin()
     best = solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, progress=progress, start=start)
     found = best.weights, best.shares
     _keep(key, found)

@@ -91,7 +91,7 @@ def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: L
     points = np.vstack([R.T, np.zeros((1, len(R)))])
     points = np.hstack([points, np.full((len(points), 1), root)])
     near = None if start is None or len(start.numbers["weights"]) != len(points) else start.numbers["weights"]
-    best = solve_once(points, gap=GAP, start=near)
+    best = solve_once(points, gap=GAP, begin=lambda: near)
     r = len(R)
     if best.lift.shape != (r + 1, r + 1):
         raise _uncentred()

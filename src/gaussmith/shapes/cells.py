@@ -19,6 +19,7 @@ from gaussmith.numerics.far_points import has_few_far, solve_far
 from gaussmith.numerics.intervals import Intervals, gram
 from gaussmith.numerics.levels import counted
 from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.nested import start_in_a_row
 from gaussmith.numerics.optimum import Optimum
 from gaussmith.numerics.stored import solve_once
 from gaussmith.numerics.two_level import cells as two_level_cells
@@ -154,7 +155,8 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
         if asked:
             points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
-    best, chosen = _solve(points, not private, gap=gap, progress=search.progress)
+    in_a_row = problem.features.runs is not None and not apart
+    best, chosen = _solve(points, not private, in_a_row, gap=gap, progress=search.progress)
     r = len(question.rows)
     X = way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
@@ -220,13 +222,14 @@ def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) ->
     check_lost(decode[:r], back - moved)
 
 
-def _solve(points: Array, pairs: bool, **more: Any) -> tuple[Optimum, Words | None]:
+def _solve(points: Array, pairs: bool, in_a_row: bool = False, **more: Any) -> tuple[Optimum, Words | None]:
     """The solved shape, and the points whose pairs have the weights; None: each point has one."""
     if not pairs:
         return solve_once(points, pairs=False, **more), None
     if has_few_far(points):
         return solve_far(points, **more)
-    return solve_once(points, pairs=True, **more), np.arange(len(points))
+    begin = (lambda: start_in_a_row(points, more["gap"], more["progress"])) if in_a_row else None
+    return solve_once(points, pairs=True, begin=begin, **more), np.arange(len(points))
 
 
 def _weights(weights: Array, chosen: Words | None) -> dict[str, Array]:
