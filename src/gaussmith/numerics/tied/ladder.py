@@ -9,6 +9,7 @@ additive roots     replace-one: every part by itself is the optimum of the reque
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -120,10 +121,13 @@ NOBODY = TypesLaw((), (), (), np.ones(1))
 
 
 def _add_remove(body: Body) -> Found:
-    if _fits(body.parts, _WORK):
+    if _fits(map(_reduced, body.parts), _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight, families=body.families)
         return [solved.block], "types", law_of_people(solved.law)
     found = _share_constant(body)
+    least = sum(_least_root(_reduced(body.parts[q])) for q in _single(body)) + math.sqrt(body.people_weight)
+    if root_of_total(found, body.people_weight) < least * (1.0 - 1e-6):  # no need to solve them apart
+        return found, "shared constant", None
     apart = [_alone(q, body.parts[q]) for q in _single(body)]
     apart += [_family(family.members, body, 0.0) for family in body.families]
     if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
@@ -181,21 +185,41 @@ def _told(law: TypesLaw, body: Body, silent: set[int], replaced: bool) -> TypesL
     return TypesLaw(corners, counts, picks, law.weights)
 
 
-def _fits(parts: Iterable[Part], work: float) -> bool:
+def _fits(parts: Iterable[Reduced], work: float) -> bool:
     """Whether the combinations of types of these parts can be listed, and priced in reasonable time."""
     size, answers = 1, 1
     for part in parts:
-        reduced = Reduced(part, False)
-        size *= reduced.size
-        answers += reduced.answers
-        if size > _MOST or size * answers**2 > work or reduced.size * reduced.corners > _TABLE:
+        size *= part.size
+        answers += part.answers
+        if size > _MOST or size * answers**2 > work or part.size * part.corners > _TABLE:
             return False
     return True
 
 
+def _reduced(part: Part) -> Reduced:
+    return Reduced(part, False)
+
+
+def _least_root(part: Reduced) -> float:
+    """A bound of √T of a part by itself, from below: S of people in as many groups as can be, at corners of either sign.
+
+    Where everybody is in, only what varies is told: the rest may be read from their number.
+    """
+    g, k = part.part.groups, part.part.most
+    turned = math.sqrt(g * k) * (part.spread + part.row_spread)
+    if not _fits([part], _BLOCK / 4):
+        return turned
+    varies = part.moving < part.part.varying  # all of their rows
+    own, same = part.asked[:, :-1][:, varies], part.asked[:, :-1][:, ~varies].sum(axis=1) + part.asked[:, -1]
+    scatter, middle = own @ own.T, np.outer(same, same) * (not part.part.always)
+    across = (k * scatter + (k * (g - k) / (g - 1)) * middle) / g if g > 1 else 0.0 * scatter
+    roots = (np.sqrt(np.maximum(np.linalg.eigvalsh(M), 0.0)).sum() for M in (across, (k * scatter + k**2 * middle) / g))
+    return float(turned + (g - 1) * next(roots) + next(roots))
+
+
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
-    if _fits([part], _BLOCK / 4):
+    if _fits([_reduced(part)], _BLOCK / 4):
         return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return unboxed(everybody(q, part.boxed), part)
@@ -267,7 +291,7 @@ def _family(members: Sequence[int], body: Body, outside: float) -> Block:
     parts = [body.parts[q] for q in members]
     family = body.family_of(members[0])
     assert family is not None
-    if _fits(parts, _BLOCK / 4):
+    if _fits(map(_reduced, parts), _BLOCK / 4):
         within = Family(tuple(range(len(parts))), family.most)
         return solve_types(members, parts, outside, gap=1e-5, families=[within]).block
     return solve_weighted(members, parts, family.most, outside)
@@ -276,16 +300,17 @@ def _family(members: Sequence[int], body: Body, outside: float) -> Block:
 def _groups(parts: Sequence[Part], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
     of several columns whose types cannot be listed."""
-    order = sorted(single, key=lambda q: (Reduced(parts[q], False).size, q))
+    reduced = {q: _reduced(parts[q]) for q in single}
+    order = sorted(single, key=lambda q: (reduced[q].size, q))
     first: list[int] = []
     for q in order:
-        if not _fits([parts[at] for at in (*first, q)], _BLOCK):
+        if not _fits([reduced[at] for at in (*first, q)], _BLOCK):
             break
         first.append(q)
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        columns, counts_rows = len(Reduced(parts[q], False).moving), parts[q].counts_rows
-        if (columns >= 2 or counts_rows) and _fits([parts[q]], _BLOCK / 4):
+        columns, counts_rows = len(reduced[q].moving), parts[q].counts_rows
+        if (columns >= 2 or counts_rows) and _fits([reduced[q]], _BLOCK / 4):
             groups.append([q])
         elif 2 <= columns <= MOST_COLUMNS and not parts[q].always and not counts_rows:
             several.append(q)

@@ -36,15 +36,19 @@ class Reduced:
     """Whether the part is in a family: under replace-one how many groups are kept is then listed."""
 
     @cached_property
-    def turning(self) -> Index:
-        """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Of each column whether it is free of the others: centred at 0, or under replace-one everybody's."""
         free = self.part.centre == 0.0
         free[self.part.varying :] = False  # the number of rows has one sign
-        return np.flatnonzero(free | (self.replaced and self.part.always))
+        return np.asarray(free | (self.replaced and self.part.always))
+
+    @cached_property
+    def turning(self) -> Index:
+        return np.flatnonzero(self.free)
 
     @cached_property
     def moving(self) -> Index:
-        return np.setdiff1d(np.arange(self.part.columns), self.turning)
+        return np.flatnonzero(~self.free)
 
     @cached_property
     def of_rows(self) -> npt.NDArray[np.bool_]:
