@@ -79,7 +79,8 @@ def climb(start: Array, look: Callable[[Array], View | None], report: Callable[[
 def products(X: Array, m: Array) -> Array:
     """x_ia x_ib / √(m_a m_b (m_a + m_b)) for a ≤ b, times √2 for a < b: scalar products of rows sum over all a, b."""
     a, b, double = pairs_of(len(m))
-    return np.asarray(X[:, a] * X[:, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
+    columns, sizes = np.ascontiguousarray(X.T), double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))
+    return np.asarray((columns[a] * columns[b] * sizes[:, None]).T)
 
 
 @lru_cache(maxsize=4)

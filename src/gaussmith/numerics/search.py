@@ -107,7 +107,7 @@ def singular(B: Array) -> tuple[Array, Array]:
     """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy; 0 if lost."""
     if len(B) > 2 * B.shape[1]:
         # Large rows first: then Householder's errors stay small relative to each row, not only to the largest.
-        B = B[np.argsort(-np.abs(B).max(axis=1))]
+        B = B[np.argsort(-np.abs(B.T, order="C").max(axis=0))]
     # Only right vectors are asked for: those of many rows are those of their triangle.
     _, m, Vt = np.linalg.svd(np.linalg.qr(B, mode="r") if len(B) > _TALL * B.shape[1] else B, full_matrices=False)
     if m[-1] > 1e-7 * m[0] or len(B) < B.shape[1]:

@@ -198,11 +198,9 @@ class Draw:
     @cached_property
     def standard_scale(self) -> float:
         """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
-        from gaussmith.plans.standard_gaussian import standard_block
-
         if self.groups is None or self.neighbours == ADD_REMOVE:
             return 1.0  # √m, whatever the shape
-        other = standard_block(self.block)
+        other = self.block.standard
         if other is None:
             return 1.0
         return _share(self.groups, self.neighbours, other) / _share(self.groups, self.neighbours, self.block)

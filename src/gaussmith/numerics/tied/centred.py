@@ -259,8 +259,13 @@ def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | No
         in_gamma = copies[:, None] * (root_c + energy_c / (2.0 * max(root, 1e-150))) * units
         return F, np.concatenate([in_kappa, in_gamma[free]])
 
+    laws: dict[bytes, Law] = {}
+
+    def law_at(x: Array) -> Law:
+        return laws[x.tobytes()] if x.tobytes() in laws else laws.setdefault(x.tobytes(), batch.law(*unpack(x)))
+
     def exactly(x: Array) -> float:
-        law = batch.law(*unpack(x))
+        law = law_at(x)
         return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
 
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
@@ -284,7 +289,7 @@ def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | No
     snapped = best.copy()
     snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
     best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
-    return batch.law(*unpack(best))
+    return law_at(best)
 
 
 _BEND = 3e-3

@@ -121,11 +121,12 @@ NOBODY = TypesLaw((), (), (), np.ones(1))
 
 
 def _add_remove(body: Body) -> Found:
-    if _fits(map(_reduced, body.parts), _WORK):
+    reduced = [_reduced(part) for part in body.parts]
+    if _fits(reduced, _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight, families=body.families)
         return [solved.block], "types", law_of_people(solved.law)
-    found = _share_constant(body)
-    least = sum(_least_root(_reduced(body.parts[q])) for q in _single(body)) + math.sqrt(body.people_weight)
+    found = _share_constant(body, reduced)
+    least = sum(_least_root(reduced[q]) for q in _single(body)) + math.sqrt(body.people_weight)
     if root_of_total(found, body.people_weight) < least * (1.0 - 1e-6):  # no need to solve them apart
         return found, "shared constant", None
     apart = [_alone(q, body.parts[q]) for q in _single(body)]
@@ -228,7 +229,7 @@ def _alone(q: int, part: Part) -> Block:
     return unboxed(make_block(q, part.boxed, law, 0), part)
 
 
-def _share_constant(body: Body) -> list[Block]:
+def _share_constant(body: Body, reduced: Sequence[Reduced]) -> list[Block]:
     """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
     nothing is gained. A block feels the others through the energy of their centres alone."""
     known: Known = {}
@@ -236,7 +237,7 @@ def _share_constant(body: Body) -> list[Block]:
     single = _single(body)
     blocks += _closed_forms(body.parts, single, body.people_weight + sum(b.energy for b in blocks), known)
     least = root_of_total(blocks, body.people_weight)
-    merged, several = _groups(body.parts, single)
+    merged, several = _groups(reduced, single)
     for _ in range(4):
         for family in body.families:
             blocks = _exchanged(body, blocks, list(family.members), partial(_family_beside, body))
@@ -297,22 +298,21 @@ def _family(members: Sequence[int], body: Body, outside: float) -> Block:
     return solve_weighted(members, parts, family.most, outside)
 
 
-def _groups(parts: Sequence[Part], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+def _groups(parts: Sequence[Reduced], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
     of several columns whose types cannot be listed."""
-    reduced = {q: _reduced(parts[q]) for q in single}
-    order = sorted(single, key=lambda q: (reduced[q].size, q))
+    order = sorted(single, key=lambda q: (parts[q].size, q))
     first: list[int] = []
     for q in order:
-        if not _fits([reduced[at] for at in (*first, q)], _BLOCK):
+        if not _fits([parts[at] for at in (*first, q)], _BLOCK):
             break
         first.append(q)
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        columns, counts_rows = len(reduced[q].moving), parts[q].counts_rows
-        if (columns >= 2 or counts_rows) and _fits([reduced[q]], _BLOCK / 4):
+        columns, part = len(parts[q].moving), parts[q].part
+        if (columns >= 2 or part.counts_rows) and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
-        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always and not counts_rows:
+        elif 2 <= columns <= MOST_COLUMNS and not part.always and not part.counts_rows:
             several.append(q)
     return groups, several
 

@@ -96,9 +96,9 @@ class Reduced:
         rows = self.kept.rows[: p + self.counted, : p + 1]
         return np.asarray(rows)
 
-    @property
+    @cached_property
     def answers(self) -> int:
-        return len(self.asked)
+        return len(self.moving) + self.counted
 
     @cached_property
     def lone(self) -> bool:
