@@ -129,7 +129,7 @@ class Block:
 
     @cached_property
     def standard(self) -> Block | None:
-        """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
+        """The same answers under the same guarantee by the standard Gaussian mechanism; None where there is none."""
         from gaussmith.plans.standard_gaussian import make_standard
 
         return make_standard(self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -122,11 +123,23 @@ def untied(why: str) -> PlanError:
     return PlanError("a draw that cannot share its noise", why, "plan it apart", code="draw-cannot-be-tied")
 
 
-def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
+_Columns = tuple[Array, Array, Array, float]
+
+_KNOWN: WeakKeyDictionary[Problem[Domain], _Columns] = WeakKeyDictionary()
+
+
+def _columns(problem: Problem[Domain]) -> _Columns:
     """Centre, radius and weight of each column and the weight of the count, as one square for each.
 
     Σ over answers of w (c a + r z)²  =  Σ_j w_j (c_j a + r_j z_j)² + w_0 a²
     """
+    found = _KNOWN.get(problem)
+    if found is None:
+        found = _KNOWN[problem] = _find_columns(problem)
+    return found
+
+
+def _find_columns(problem: Problem[Domain]) -> _Columns:
     rows = problem.lifted_rows
     gram = rows.T @ rows
     p = problem.domain.dimension

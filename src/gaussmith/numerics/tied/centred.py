@@ -14,12 +14,14 @@ Columns centred at 0 have γ = 0 and count together, as in `reduced`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
@@ -75,6 +77,13 @@ class Batch:
     @cached_property
     def mid(self) -> Array:
         return self._columns("centre", 0.0)
+
+    @cached_property
+    def content(self) -> Hashable:
+        """All that laws depend on."""
+        fewest = np.array([part.fewest for part in self.parts], float)
+        arrays = (self.g, self.m, fewest, self.w0, self.spread, self.w, self.r, self.mid)
+        return tuple(map(len, self.moving)), tuple(each.tobytes() for each in arrays)
 
     # -- the worst law on the number of groups ----------------------------------------------------------------------
 
@@ -234,11 +243,25 @@ Centres = list[tuple[float, Array]]
 """κ, and γ of the columns that are not centred at 0, part by part."""
 
 
+MAX_KEPT = 16
+"""Limit on the centres that are kept."""
+
+_KEPT: dict[Hashable, Law] = {}
+
+
 def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None = None) -> Law:
     """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere.
 
-    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there.
+    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there. The last
+    ones are kept: columns centred at 0 count together, so that another width of theirs is seldom another search.
     """
+    known = None if near is None else tuple((kappa, gamma.tobytes()) for kappa, gamma in near)
+    key = batch.content, copies.tobytes(), outside, known
+    found = recall(_KEPT, key, lambda: _find_centres(batch, copies, outside, near), MAX_KEPT)
+    return replace(found, batch=batch)
+
+
+def _find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None) -> Law:
     from scipy.optimize import minimize
 
     n, width = batch.w.shape

@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of, unboxed
 from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make_block
@@ -79,13 +80,7 @@ def solve(body: Body, neighbours: str) -> Solution:
 
     It does not depend on μ, so that the last solutions are kept: the same request at another guarantee has the same.
     """
-    key = _content(body, neighbours)
-    found = _KEPT.get(key)
-    if found is None:
-        found = _KEPT[key] = _solve(body, neighbours)
-        while len(_KEPT) > MAX_KEPT:
-            _KEPT.pop(next(iter(_KEPT)), None)
-    return found
+    return recall(_KEPT, _content(body, neighbours), lambda: _solve(body, neighbours), MAX_KEPT)
 
 
 def _content(body: Body, neighbours: str) -> Hashable:
@@ -202,7 +197,7 @@ def _reduced(part: Part) -> Reduced:
 
 
 def _least_root(part: Reduced) -> float:
-    """A bound of √T of a part by itself, from below: S of people in as many groups as can be, at corners of either sign.
+    """A bound of √T of a part by itself, from below: S of people in as many groups as can be, at corners of all signs.
 
     Where everybody is in, only what varies is told: the rest may be read from their number.
     """

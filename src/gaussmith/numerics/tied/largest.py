@@ -35,7 +35,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_components, joined
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part, taken
+from gaussmith.numerics.tied.parts import Body, taken
 from gaussmith.numerics.tied.states import MAX_STATES, all_states, limit, list_states, one_row
 from gaussmith.numerics.tied.types import spread_over, ways
 from gaussmith.numerics.tied.units import in_units
@@ -52,7 +52,7 @@ MAX_WORK = 400_000_000
 
 _UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)
-_CHUNK = 1 << 21
+_CHUNK, _SOME = 1 << 21, 1 << 16
 
 
 def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array] | None = None) -> float:
@@ -209,7 +209,7 @@ class _Search:
 
     @cached_property
     def _tables(self) -> dict[int, Array]:
-        """The largest value of every cluster at every state of the parts that it sees; those alike are found at once."""
+        """The largest value of every cluster at every state of the parts that it sees; those alike at once."""
         for component in find_components(self.clusters):
             self._shape_of(component)
         alike: dict[Hashable, list[Cluster]] = {}
@@ -236,7 +236,7 @@ class _Search:
         limit(size * squares, MAX_WORK)
         found = np.zeros([len(alike), *(len(self.states[q]) for q in first.seen)])
         step = max(1, _CHUNK // squares)
-        some = max(1, _CHUNK // (min(step, size) * squares))
+        some = max(1, _SOME // (min(step, size) * squares))
         for start, i in itertools.product(range(0, size, step), range(0, len(alike), some)):
             at = np.unravel_index(np.arange(start, min(start + step, size)), sizes) if sizes else ()
             value = self._values(alike[i : i + some], options, at)

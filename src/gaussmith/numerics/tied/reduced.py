@@ -11,6 +11,7 @@ absence, also where everybody is in (rule Z).
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +35,13 @@ class Reduced:
     """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
     limited: bool = False
     """Whether the part is in a family: under replace-one how many groups are kept is then listed."""
+
+    @property
+    def content(self) -> Hashable:
+        """All that a law on its people depends on: what is asked of the other columns, and how much is set aside."""
+        part = self.part
+        numbers = part.groups, part.fewest, part.most, part.max_rows, len(self.moving), self.spread, self.row_spread
+        return numbers, self.asked.tobytes(), self.replaced, self.limited, self.lone
 
     @cached_property
     def free(self) -> npt.NDArray[np.bool_]:

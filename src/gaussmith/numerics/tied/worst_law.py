@@ -13,13 +13,14 @@ price everybody, take in who costs too much, repeat. Nothing here can harm priva
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from gaussmith.numerics.interior import View, climb, pairs_of, products
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
 from gaussmith.numerics.tied.parts import Family, taken
@@ -52,6 +53,11 @@ class People:
     constant: float
     families: Sequence[Family] = ()
     """Which of these parts share a limit."""
+
+    @property
+    def content(self) -> Hashable:
+        """All that a law on them depends on."""
+        return self.constant, tuple(self.families), tuple(part.content for part in self.parts)
 
     @cached_property
     def index(self) -> Index:
@@ -225,8 +231,18 @@ class WorstLaw:
         return self.roots.total**2
 
 
+MAX_KEPT = 16
+"""Limit on the laws that are kept."""
+
+_KEPT: dict[Hashable, tuple[Index, Array, Roots, float]] = {}
+
+
 def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
-    """The worst law to a relative gap, or the best that was found."""
+    """The worst law to a relative gap, or the best that was found; the last ones are kept, as in `centred`."""
+    return WorstLaw(people, *recall(_KEPT, (people.content, gap), lambda: _find_worst_law(people, gap), MAX_KEPT))
+
+
+def _find_worst_law(people: People, gap: float) -> tuple[Index, Array, Roots, float]:
     everybody = people.everybody()
     weights = np.full(people.size, 1.0 / people.size)
     at: Index = np.arange(people.size)
@@ -258,4 +274,4 @@ def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
             break
         at = np.union1d(kept, dear[np.argsort(-costs[dear], kind="stable")][: max(_ALL // 2, len(kept))])
     assert best is not None
-    return best
+    return best.at, best.weights, best.roots, best.excess
