@@ -326,7 +326,7 @@ FAULTS = [
     (module._Search._values, "if alike[0].last:", "if False:"),
     (module._Search._values, "[:, i][at[k]]", "[:, i][at[seen[0]]]"),
     (module._Search._likeness, "self._kind_of(q), ", ""),
-    (module._Search._ties, "zip(rows, places,", "zip(rows, places[:1] * len(rows),"),
+    (module._Search._ties, "[at, of]", "[at[:1], of]"),
     (module.in_units, "own * each", "own"),
     (module.in_units, "lift.ties * stacked", "lift.ties"),
     (module._Search._by_spending, "(spent <= np.reshape", "(spent < np.reshape"),

@@ -55,7 +55,8 @@ def make_standard(block: Block) -> Block | None:
     try:
         with within_doubles():
             domain, shape = problem.domain.standard(problem, block.guarantee.mu)
-            standard = replace(block, problem=problem.over(domain), shape=shape, alternatives=(), law=None, tie=None)
+            problem = problem if domain is problem.domain else problem.over(domain)
+            standard = replace(block, problem=problem, shape=shape, alternatives=(), law=None, tie=None)
             require_finite(standard.standard_errors, standard.total_variance)
             return standard
     except PlanError:

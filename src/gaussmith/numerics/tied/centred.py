@@ -243,7 +243,7 @@ Centres = list[tuple[float, Array]]
 """κ, and γ of the columns that are not centred at 0, part by part."""
 
 
-MAX_KEPT = 16
+MAX_KEPT = 64
 """Limit on the centres that are kept."""
 
 _KEPT: dict[Hashable, Law] = {}

@@ -52,7 +52,8 @@ MAX_WORK = 400_000_000
 
 _UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)
-_CHUNK, _SOME = 1 << 21, 1 << 16
+_CHUNK = 1 << 21
+_SOME = 1 << 16  # squares of clusters that are alike: what fits into a cache
 
 
 def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array] | None = None) -> float:
@@ -257,11 +258,10 @@ class _Search:
         gamma = 2.0 * (len(places[0]) + max(self.lift.widths, default=0) + 6) * _UNIT
         value = np.zeros((len(alike), len(sums)))
         if alike[0].last:
-            assert self.lift.last is not None
-            t, doubt = self._ties([self.lift.last[None, :] for _ in alike], places, sums, gamma)
+            t, doubt = self._ties([[-1] for _ in alike], places, sums, gamma)
             value += _squares(t, doubt).sum(axis=-1)
         for each in zip(*(cluster.rows.items() for cluster in alike), strict=True):
-            rows = [self.lift.ties[self.lift.rows_of(q)][chosen] for q, chosen in each]
+            rows = [[self.lift.row_starts[q] + i for i in chosen] for q, chosen in each]
             t, doubt = self._ties(rows, places, sums, gamma)
             own = np.stack([self._own(q, i, c.columns.get(q, [])) for (q, i), c in zip(each, alike, strict=True)])
             seen = [cluster.seen.index(q) for (q, _), cluster in zip(each, alike, strict=True)]
@@ -269,8 +269,8 @@ class _Search:
             numbers = np.stack([options[k].numbers.sum(axis=1)[at[k]] for k in seen])
             value += (groups - numbers) * _squares(t, doubt).sum(axis=-1)
             for i, kind in enumerate(options[seen[0]].kinds):
-                number = np.stack([options[k].numbers[:, i][at[k]] for k in seen])
-                if number.any():
+                if any(options[k].numbers[:, i].any() for k in seen):
+                    number = np.stack([options[k].numbers[:, i][at[k]] for k in seen])
                     held, off = kind @ own.mT, gamma * (np.abs(kind) @ np.abs(own).mT)
                     squares = _squares(t[:, :, None] + held[:, None], doubt[:, :, None] + off[:, None])
                     value += number * squares.sum(axis=-1).max(axis=-1)
@@ -316,6 +316,12 @@ class _Search:
     def _column_places(self, cluster: Cluster, q: int) -> list[int]:
         return [self.lift.starts[q] + j for j in cluster.columns.get(q, [])]
 
+    @cached_property
+    def _sights(self) -> Array:
+        """What each row sees of the vector of sums, a column each, the row of its own last; then of nothing."""
+        rows = self.lift.ties if self.lift.last is None else np.vstack([self.lift.ties, self.lift.last])
+        return np.vstack([rows.T, np.zeros(len(rows))])
+
     def _places(self, cluster: Cluster, options: list[_Options]) -> list[int]:
         """Where the sums of the options are in the vector of sums."""
         return [
@@ -324,11 +330,10 @@ class _Search:
             for place in (*self._known_places(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
         ]
 
-    def _ties(self, rows: list[Array], places: list[list[int]], sums: Array, gamma: float) -> tuple[Array, Array]:
+    def _ties(self, rows: list[list[int]], places: list[list[int]], sums: Array, gamma: float) -> tuple[Array, Array]:
         """What rows of each cluster see of sums and constant, and a bound of how far that is off."""
-        none = np.zeros((1, len(rows[0])))
-        G = np.stack([np.vstack([each.T, none])[at] for each, at in zip(rows, places, strict=True)])
-        constant = np.stack([each[:, -1] for each in rows])[:, None] * self.lift.counted
+        of, at = np.array(rows)[:, None], np.array(places, int).reshape(len(places), -1, 1)
+        G, constant = self._sights[at, of], self._sights[-2, of] * self.lift.counted
         return sums @ G + constant, gamma * (np.abs(sums) @ np.abs(G) + np.abs(constant))
 
     def _own(self, q: int, rows: list[int], columns: list[int]) -> Array:
