@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +43,10 @@ class Batch:
     @cached_property
     def m(self) -> Array:
         return np.array([part.most for part in self.parts], float)
+
+    @cached_property
+    def fewest(self) -> Array:
+        return np.array([part.fewest for part in self.parts], float)
 
     @cached_property
     def w0(self) -> Array:
@@ -81,8 +84,7 @@ class Batch:
     @cached_property
     def content(self) -> Hashable:
         """All that laws depend on."""
-        fewest = np.array([part.fewest for part in self.parts], float)
-        arrays = (self.g, self.m, fewest, self.w0, self.spread, self.w, self.r, self.mid)
+        arrays = (self.g, self.m, self.fewest, self.w0, self.spread, self.w, self.r, self.mid)
         return tuple(map(len, self.moving)), tuple(each.tobytes() for each in arrays)
 
     # -- the worst law on the number of groups ----------------------------------------------------------------------
@@ -101,7 +103,7 @@ class Batch:
         first = self.m.copy()
         falls = end < 0
         if falls.any():
-            low, top = np.array([part.fewest for part in self.parts], float), first.copy()
+            low, top = self.fewest, first.copy()
             grid = np.arange(1.0, _GRID) / _GRID
             for _ in range(_ROUNDS):
                 places = low[:, None] + (top - low)[:, None] * grid
@@ -243,25 +245,11 @@ Centres = list[tuple[float, Array]]
 """κ, and γ of the columns that are not centred at 0, part by part."""
 
 
-MAX_KEPT = 64
-"""Limit on the centres that are kept."""
-
-_KEPT: dict[Hashable, Law] = {}
-
-
 def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None = None) -> Law:
     """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere.
 
-    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there. The last
-    ones are kept: columns centred at 0 count together, so that another width of theirs is seldom another search.
+    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there.
     """
-    known = None if near is None else tuple((kappa, gamma.tobytes()) for kappa, gamma in near)
-    key = batch.content, copies.tobytes(), outside, known
-    found = recall(_KEPT, key, lambda: _find_centres(batch, copies, outside, near), MAX_KEPT)
-    return replace(found, batch=batch)
-
-
-def _find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None) -> Law:
     from scipy.optimize import minimize
 
     n, width = batch.w.shape
@@ -282,13 +270,10 @@ def _find_centres(batch: Batch, copies: Array, outside: float, near: Centres | N
         in_gamma = copies[:, None] * (root_c + energy_c / (2.0 * max(root, 1e-150))) * units
         return F, np.concatenate([in_kappa, in_gamma[free]])
 
-    laws: dict[bytes, Law] = {}
-
-    def law_at(x: Array) -> Law:
-        return laws[x.tobytes()] if x.tobytes() in laws else laws.setdefault(x.tobytes(), batch.law(*unpack(x)))
+    laws: dict[Hashable, Law] = {}
 
     def exactly(x: Array) -> float:
-        law = law_at(x)
+        law = recall(laws, x.tobytes(), lambda: batch.law(*unpack(x)), 16)
         return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
 
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
@@ -312,7 +297,7 @@ def _find_centres(batch: Batch, copies: Array, outside: float, near: Centres | N
     snapped = best.copy()
     snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
     best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
-    return law_at(best)
+    return laws[best.tobytes()]
 
 
 _BEND = 3e-3

@@ -19,7 +19,7 @@ import numpy as np
 from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of, unboxed
-from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make_block
+from gaussmith.numerics.tied.centred import Batch, Centres, Law, everybody, find_centres, make_block
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
@@ -53,6 +53,11 @@ MAX_KEPT = 4
 """Limit on the solutions that are kept."""
 
 _KEPT: dict[Hashable, Solution] = {}
+
+MAX_CENTRES, MAX_COLUMNS = 64, 1000
+"""Limits on the centres that are kept, and on the columns of parts whose centres are."""
+
+_CENTRES: dict[Hashable, Law] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,12 +334,22 @@ def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float,
     batch = Batch([parts[alike[0]] for alike in kinds.values()])
     copies = np.array([len(alike) for alike in kinds.values()], float)
     near = [known[alike[0]] for alike in kinds.values()] if all(q in known for q in rest) else None
-    law = find_centres(batch, copies, outside + sum(block.energy for block in found), near)
+    law = _recall_centres(batch, copies, outside + sum(block.energy for block in found), near)
     for i, alike in enumerate(kinds.values()):
         for q in alike:
             known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
             found.append(make_block(q, parts[q], law, i))
     return [unboxed(block, whole[block.members[0]]) for block in found]
+
+
+def _recall_centres(batch: Batch, copies: Array, outside: float, near: Centres | None) -> Law:
+    """As `find_centres` finds it, or has found it: columns centred at 0 count together, so that other bounds of theirs
+    are seldom another search."""
+    find = partial(find_centres, batch, copies, outside, near)
+    if batch.w.size > MAX_COLUMNS:
+        return find()
+    places = None if near is None else tuple((kappa, gamma.tobytes()) for kappa, gamma in near)
+    return recall(_CENTRES, (batch.content, copies.tobytes(), outside, places), find, MAX_CENTRES)
 
 
 def _kind(part: Part) -> tuple[bytes, ...]:

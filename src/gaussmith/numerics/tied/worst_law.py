@@ -144,7 +144,7 @@ class Some:
         across = []
         for q, part in scattered:
             marginal = np.bincount(self.index[q], weights, minlength=len(part.across))
-            across.append(root_of_moment(expected(marginal, part.across)))
+            across.append(root_of_moment(expected(np.asarray(marginal, float), part.across)))
         turned = np.array([math.sqrt(weights @ values) for values in self.turned])
         groups = [part.part.groups - 1 for _, part in scattered]
         total = along[0].sum() + sum(g * m.sum() for g, (m, _) in zip(groups, across, strict=True)) + turned.sum()
@@ -238,7 +238,7 @@ _KEPT: dict[Hashable, tuple[Index, Array, Roots, float]] = {}
 
 
 def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
-    """The worst law to a relative gap, or the best that was found; the last ones are kept, as in `centred`."""
+    """The worst law to a relative gap, or the best that was found; the last ones are kept."""
     return WorstLaw(people, *recall(_KEPT, (people.content, gap), lambda: _find_worst_law(people, gap), MAX_KEPT))
 
 
