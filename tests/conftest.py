@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forgetting import forget_plans
 from hypothesis import settings
 
 from gaussmith.errors import GaussmithError
@@ -49,6 +50,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def _place_in_queue(scope: str) -> int:
     """Ties are taken in the order of xdist: files of many tests first."""
     return next((i for i, name in enumerate(SLOW) if scope.startswith(name)), len(SLOW))
+
+
+@pytest.fixture(autouse=True)
+def _forget_plans() -> None:
+    """No test finds what another has planned: a planted fault would not be met."""
+    forget_plans()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,7 +16,7 @@ import pytest
 from all_people import part_of
 from planting import plant
 
-from gaussmith.numerics.tied import clusters, parts
+from gaussmith.numerics.tied import clusters, parts, states
 from gaussmith.numerics.tied import largest as module
 from gaussmith.numerics.tied.largest import largest
 from gaussmith.numerics.tied.lift import TiedLift
@@ -151,6 +151,15 @@ def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> B
             return Body(tuple(parts))
 
 
+def draw_alike(rng: np.random.Generator, replaced: bool) -> Body:
+    """A body of parts that are alike, and one that is not: their clusters are searched at once."""
+    while True:
+        body = draw_body(rng, replaced)
+        body = Body((*body.parts[:1] * int(rng.integers(2, 4)), *body.parts[1:2]))
+        if 1 < math.prod(size_of(part, replaced) for part in body.parts) <= MOST:
+            return body
+
+
 def draw_families(rng: np.random.Generator, replaced: bool) -> Body:
     """A body with one or two families, and perhaps a part of its own."""
     while True:
@@ -204,14 +213,17 @@ def draw_lift(rng: np.random.Generator, body: Body, structure: str, counted: boo
 Case = tuple[str, TiedLift, Body, str, list[Array] | None, Fraction]
 
 
-def draw_cases(seed: int, draws: int, rows: bool = False, families: bool = False) -> list[Case]:
+def draw_cases(seed: int, draws: int, rows: bool = False, families: bool = False, alike: bool = False) -> list[Case]:
     rng = np.random.default_rng(seed)
     found: list[Case] = []
     for turn in range(draws):
         structure, neighbours = STRUCTURES[turn % len(STRUCTURES)], NEIGHBOURS[turn // len(STRUCTURES) % 2]
         neighbours = "add-remove" if rows else neighbours
         replaced = neighbours == "replace-one"
-        body = draw_families(rng, replaced) if families else draw_body(rng, replaced, rows)
+        if families or alike:
+            body = (draw_families if families else draw_alike)(rng, replaced)
+        else:
+            body = draw_body(rng, replaced, rows)
         lift = draw_lift(rng, body, structure, neighbours == "add-remove" and rng.random() < 0.8)
         whole = [rng.integers(1, 2**42, part.columns).astype(float) for part in body.parts]
         extents = whole if rng.random() < 0.4 else None
@@ -243,7 +255,8 @@ def cases() -> list[Case]:
     rows = [uneven(3, 0), uneven(20, 1), *draw_cases(13, 300, rows=True)]
     families = draw_cases(14, 80, families=True)
     plain = [crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0), *draw_cases(12, 400)]
-    turns = itertools.zip_longest(families, plain, rows)
+    alike = draw_cases(15, 100, alike=True)
+    turns = itertools.zip_longest(families, plain, rows, alike)
     return [case for turn in turns for case in turn if case is not None]
 
 
@@ -257,10 +270,12 @@ def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
 def test_all_structures_are_drawn(cases: list[Case]) -> None:
     """Every way through the search is taken many times: free and typed clusters, single and tied parts."""
     found = {"free": 0, "typed": 0, "typed over parts": 0, "tied by counts": 0, "constant": 0, "always": 0}
-    found |= {"families": 0, "families apart": 0, "families replaced": 0}
+    found |= {"families": 0, "families apart": 0, "families replaced": 0, "alike": 0}
     found |= {"rows": 0, "rows beside rows": 0, "sums over rows": 0, "sums over rows typed": 0, "everybody's rows": 0}
     for structure, lift, body, neighbours, _, _ in cases:
         each = clusters.find_clusters(lift, body)
+        search = module._Search(lift, body, neighbours == "replace-one", each)
+        found["alike"] += len({search._likeness(c) for c in each}) < len(each)
         found["families"] += bool(body.families)
         found["families apart"] += bool(body.families) and structure in ("apart", "closed")
         found["families replaced"] += bool(body.families) and neighbours == "replace-one"
@@ -283,14 +298,14 @@ def test_all_structures_are_drawn(cases: list[Case]) -> None:
 
 FAULTS = [
     (module.largest, "math.sqrt(total *", "0.99 * math.sqrt(total *"),
-    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.most, part.most + 1.0)"),
-    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.fewest, max(part.most, 1.0))"),
-    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(max(part.fewest, 1), part.most + 1.0)"),
-    (module._states, "np.minimum(g - m, end)", "end"),
-    (module._states, "% 3 == 1, end,", "% 3 == 1, 0,"),
-    (module._states, "m - net - lost,", "m - net - lost - 1,"),
-    (module._Search._ties, "rows[:, -1] if self.lift.counted", "0 * rows[:, -1] if self.lift.counted"),
-    (module._Search._ties, "sums @ G.T + constant,", "constant + 0 * sums @ G.T,"),
+    (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.most, part.most + 1.0)"),
+    (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.fewest, max(part.most, 1.0))"),
+    (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(max(part.fewest, 1), part.most + 1.0)"),
+    (states.list_states, "np.minimum(g - m, end)", "end"),
+    (states.list_states, "% 3 == 1, end,", "% 3 == 1, 0,"),
+    (states.list_states, "m - net - lost,", "m - net - lost - 1,"),
+    (module._Search._ties, "* self.lift.counted", "* 0.0"),
+    (module._Search._ties, "sums @ G + constant,", "constant + 0 * sums @ G,"),
     (module._Search._own, "else own[:, -1:]", "else 0 * own[:, -1:]"),
     (module._Search._kinds, "-here,", "0 * here,"),
     (module._Search._kinds, "2.0 * signs", "signs"),
@@ -298,22 +313,25 @@ FAULTS = [
     (module._Search._kinds, "np.where(over, t, 1.0)", "np.where(over, t * t, 1.0)"),
     (module._Search._kinds, "t * one, one]", "0 * one, one]"),
     (module._Search._kinds, "t * one, one]", "one, one]"),
-    (module._Search._kinds, "(1.0, _one_row(part))", "(1.0, 1.0)"),
-    (module._Search._kinds, "(1.0, _one_row(part))", "(0.5, _one_row(part))"),
+    (module._Search._kinds, "(1.0, one_row(part))", "(1.0, 1.0)"),
+    (module._Search._kinds, "(1.0, one_row(part))", "(0.5, one_row(part))"),
     (module._Search._own, "own[:, part.varying : part.columns]", "0 * own[:, part.varying : part.columns]"),
     (module._Search._known_places, "range(start + part.varying,", "range(start + part.varying - 1,"),
-    (module._states, "spread_over(int(n), 2)", "[[n, 0.0]]"),
-    (module._states, "spread_over(int(n), 2)", "[[0.0, n]]"),
-    (module._states, "spread_over(int(n), 2)", "[[n, 0.0], [0.0, n]]"),
+    (states.list_states, "spread_over(int(n), 2)", "[[n, 0.0]]"),
+    (states.list_states, "spread_over(int(n), 2)", "[[0.0, n]]"),
+    (states.list_states, "spread_over(int(n), 2)", "[[n, 0.0], [0.0, n]]"),
     (module._Search._options, "if cluster.free or not columns:", "if True:"),
-    (module._Search._values, ".max(axis=1)", ".min(axis=1)"),
-    (module._Search._values, "groups - numbers.sum(axis=1)", "groups * 0"),
-    (module._Search._values, "if cluster.last:", "if False:"),
+    (module._Search._values, ".max(axis=-1)", ".min(axis=-1)"),
+    (module._Search._values, "(groups - numbers)", "(groups * 0)"),
+    (module._Search._values, "if alike[0].last:", "if False:"),
+    (module._Search._values, "[:, i][at[k]]", "[:, i][at[seen[0]]]"),
+    (module._Search._likeness, "self._kind_of(q), ", ""),
+    (module._Search._ties, "[at, of]", "[at[:1], of]"),
     (module.in_units, "own * each", "own"),
     (module.in_units, "lift.ties * stacked", "lift.ties"),
     (module._Search._by_spending, "(spent <= np.reshape", "(spent < np.reshape"),
     (module.add_spent, "found[there], many[rest] + few[at]", "found[there], np.maximum(many[rest], few[at])"),
-    (module._all_states, "limited=True", "limited=False"),
+    (states.all_states, "limited=True", "limited=False"),
     (clusters.find_clusters, "not summed.intersection(members)", "True"),
 ]  # fmt: skip
 
@@ -322,7 +340,7 @@ LOOSE = [
     (clusters.find_components, "for q in cluster.seen:", "for q in cluster.seen[:0]:"),
     (module._Search._ties, "gamma * (", "1e-9 * ("),
     (module._Search._kinds, "np.where(over, t, 1.0)", "1.0"),
-    (module._one_row, "unit // part.max_rows / unit", "0.0"),
+    (states.one_row, "unit // part.max_rows / unit", "0.0"),
     (module._Search._by_spending, "family].members:", "family].members[:1]:"),
     (module._Search._families, "seen.intersection(family.members)", "False"),
     (parts.taken, "states[:, :2] + states[:, 2:]", "states[:, :2] + 0 * states[:, 2:]"),

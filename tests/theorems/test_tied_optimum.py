@@ -239,6 +239,21 @@ def test_wide_parts_beside_others_are_never_worse_than_apart() -> None:
     assert found.total < 0.999 * root_of_total(apart, 1.0) ** 2
 
 
+@pytest.mark.parametrize("rows", [False, True])
+def test_no_part_by_itself_is_better_than_its_bound(rows: bool) -> None:
+    """The bound by which parts are not solved apart: often it is the optimum itself."""
+    rng = np.random.default_rng(8)
+    near = 0
+    for _ in range(200):
+        part = draw_part(rng, 5, rows)
+        bound, root = ladder._least_root(ladder._reduced(part)), ladder._alone(0, part).root
+        assert 0 <= bound <= root * (1 + 1e-9), part
+        near += bound >= 0.999 * root
+    assert near >= 40
+    means = make_part(100, 1, [(0.0, 2.0, 0.25)], 0.3)
+    assert ladder._least_root(ladder._reduced(means)) == pytest.approx(ladder._alone(0, means).root, rel=1e-5)
+
+
 UNIFORM = {  # name: part, weight of n, at most how far above the optimum
     "two sums of one group": (make_part(3, 1, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-4),
     "two sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-3),

@@ -17,7 +17,7 @@ from refusals import Expected, refusal, refused
 
 import gaussmith as gm
 from gaussmith.domains.outlines import ellipse, zonotope
-from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard, standard_block
+from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard
 from gaussmith.report import charts, spectra, vectors
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.drawing import draw
@@ -40,7 +40,7 @@ def gauge(points: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 def test_the_drawn_noise_just_holds_what_one_record_can_change(box: gm.Box, neighbours: str) -> None:
     block = gm.plan(box, G, neighbours=neighbours).block
     corners = np.vstack(differences(block, 0, 1))
-    for planned in (block, standard_block(block)):
+    for planned in (block, block.standard):
         assert planned is not None
         reached = gauge(corners, noise_covariance(planned, [0, 1]) * G.mu**2).max()
         # The solved shape is within 1e-4 of touching; no shape may fall short.

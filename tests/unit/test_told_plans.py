@@ -45,12 +45,12 @@ def test_questions_planned_together_are_compared_with_the_standard_that_answers_
 
 
 def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> None:
-    from gaussmith.plans.standard_gaussian import compare_block, compare_pieces, standard_block, standard_scale
+    from gaussmith.plans.standard_gaussian import compare_block, compare_pieces, standard_scale
 
     plan = three_questions()
     (tie,) = plan.ties
     members = [plan.draws[i] for i in tie.members]
-    roots = [np.sqrt(standard_block(each.block).total_variance * each.size) for each in members]
+    roots = [np.sqrt(each.block.standard.total_variance * each.size) for each in members]
     for slot in plan.slots:
         scale = standard_scale(plan[slot.name])
         assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draws[0])]))

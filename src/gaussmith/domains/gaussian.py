@@ -57,6 +57,7 @@ class GaussianData(Domain):
 
     kind = "gaussian"
     bounds_every_record = False
+    shape_follows_mu = True
 
     centre: Array
     sd: Array

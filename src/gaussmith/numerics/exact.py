@@ -152,6 +152,11 @@ def sqrt_upward(value: float | Fraction) -> float:
     """
     if _is_infinite_root(value):
         return math.inf
+    if isinstance(value, float):
+        found = math.sqrt(value)  # the nearest double to the root: it is the one, or the next
+        while not _is_square_above(found, value):
+            found = math.nextafter(found, math.inf)
+        return found
     root, shift, exact = _integer_root(Fraction(value))
     return fraction_up(_shifted(root if exact else root + 1, shift))
 
@@ -189,6 +194,12 @@ def _integer_root(value: Fraction) -> tuple[int, int, bool]:
     scaled, rest = divmod(value.numerator << (2 * shift), value.denominator)
     root = math.isqrt(scaled)
     return root, shift, rest == 0 and root * root == scaled
+
+
+def _is_square_above(root: float, value: float) -> bool:
+    """Whether root² is at or above a value, exactly."""
+    (a, b), (c, d) = root.as_integer_ratio(), value.as_integer_ratio()
+    return a * a * d >= c * b * b
 
 
 def _shifted(root: int, shift: int) -> Fraction:

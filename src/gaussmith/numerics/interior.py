@@ -14,6 +14,7 @@ weights of differences in very different units should not be forced to be simila
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -77,9 +78,16 @@ def climb(start: Array, look: Callable[[Array], View | None], report: Callable[[
 
 def products(X: Array, m: Array) -> Array:
     """x_ia x_ib / √(m_a m_b (m_a + m_b)) for a ≤ b, times √2 for a < b: scalar products of rows sum over all a, b."""
-    a, b = np.triu_indices(len(m))
-    double = np.where(a == b, 1.0, np.sqrt(2.0))
-    return np.asarray(X[:, a] * X[:, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
+    a, b, double = pairs_of(len(m))
+    columns, sizes = np.ascontiguousarray(X.T), double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))
+    return np.asarray((columns[a] * columns[b] * sizes[:, None]).T)
+
+
+@lru_cache(maxsize=4)
+def pairs_of(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+    """All a ≤ b below a size, and √2 for each where a < b, else 1."""
+    a, b = np.triu_indices(size)
+    return a, b, np.where(a == b, 1.0, np.sqrt(2.0))
 
 
 def _stride(values: Array, move: Array, part: float = 1.0) -> float:

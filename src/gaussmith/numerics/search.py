@@ -32,6 +32,8 @@ _MOST_LIGHT = 0.05
 """What weights that grow at once may come to together."""
 _WORK = 4e9
 """Limit on the multiplications of one Newton round."""
+_TALL = 32
+"""How many times as many rows as columns are brought to a triangle first."""
 
 
 @dataclass
@@ -107,8 +109,9 @@ def singular(B: Array) -> tuple[Array, Array]:
     """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy; 0 if lost."""
     if len(B) > 2 * B.shape[1]:
         # Large rows first: then Householder's errors stay small relative to each row, not only to the largest.
-        B = B[np.argsort(-np.abs(B).max(axis=1))]
-    _, m, Vt = np.linalg.svd(B, full_matrices=False)
+        B = B[np.argsort(-np.abs(B.T, order="C").max(axis=0))]
+    # Only right vectors are asked for: those of many rows are those of their triangle.
+    _, m, Vt = np.linalg.svd(np.linalg.qr(B, mode="r") if len(B) > _TALL * B.shape[1] else B, full_matrices=False)
     if m[-1] > 1e-7 * m[0] or len(B) < B.shape[1]:
         return m, Vt.T
     from scipy.linalg.lapack import dgejsv  # one-sided Jacobi: relative accuracy under row and column scaling

@@ -29,7 +29,7 @@ from gaussmith.plans.promised_errors import check_covariances, promised_law
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import price_over_bound
-from gaussmith.shapes import Shape, price_of
+from gaussmith.shapes import Shape, price_of, total_of
 from gaussmith.statistics import Answers, Noisy
 from gaussmith.statistics.answers import check_fewest
 from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
@@ -86,20 +86,22 @@ class Block:
         empty = np.zeros(shape.features.shape[0])
         return Noisy(empty, shape.features, self.noise_scale**2, shape.counted, public)
 
-    @property
+    @cached_property
     def standard_errors(self) -> Array:
         """Of the answers, in order; of a mean: n times its error, at most, wherever within its bounds it lies."""
-        return np.sqrt(self.answers.largest_variances(self.noise, self.domain))
+        found = np.sqrt(self.answers.largest_variances(self.noise, self.domain))
+        found.flags.writeable = False
+        return found
 
     @property
     def count_standard_error(self) -> float | None:
         """Of the number of records, if it is asked; 0 where it is public."""
         return float(self.standard_errors[-1]) if self.answers.count else None
 
-    @property
+    @cached_property
     def total_variance(self) -> float:
         """The weighted total over all features: what the shape was chosen to make small."""
-        return price_of(self.noise.variances, self.shape.counted, replace(self.problem.features, targets=None))
+        return total_of(self.noise.variances, self.shape.counted, self.problem.features)
 
     @property
     def price(self) -> float:
@@ -124,6 +126,13 @@ class Block:
     def bounding_law(self) -> Law:
         """The law on differences that proves the lower bound."""
         return self.law or self.domain.bounding_law(self.problem)
+
+    @cached_property
+    def standard(self) -> Block | None:
+        """The same answers under the same guarantee by the standard Gaussian mechanism; None where there is none."""
+        from gaussmith.plans.standard_gaussian import make_standard
+
+        return make_standard(self)
 
     @cached_property
     def proof(self) -> Proof:

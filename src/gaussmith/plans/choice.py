@@ -35,6 +35,18 @@ def plan_problem(
         return made
 
 
+def at_guarantee(block: Block, guarantee: Guarantee) -> Block:
+    """The block at another guarantee, if its shape is the same at all; refused where doubles cannot hold it.
+
+    Privacy does not rest on that: a block is certified at its own guarantee.
+    """
+    assert not block.domain.shape_follows_mu
+    with within_doubles():
+        made = block if block.guarantee == guarantee else replace(block, guarantee=guarantee)
+        _check_sizes(made)
+        return made
+
+
 def _plan_problem(
     problem: Problem[Domain], answers: Answers, guarantee: Guarantee, missing: Mapping[str, float], search: Search
 ) -> Block:

@@ -13,7 +13,7 @@ The noise of a draw may be tied to that of others (`plans.tie`): then all of the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +31,6 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense, Diagonal
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.block import Block
-from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
 from gaussmith.plans.lending import lent_by
 from gaussmith.plans.row_rule import RowRule
@@ -198,11 +197,9 @@ class Draw:
     @cached_property
     def standard_scale(self) -> float:
         """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
-        from gaussmith.plans.standard_gaussian import standard_block
-
         if self.groups is None or self.neighbours == ADD_REMOVE:
             return 1.0  # √m, whatever the shape
-        other = standard_block(self.block)
+        other = self.block.standard
         if other is None:
             return 1.0
         return _share(self.groups, self.neighbours, other) / _share(self.groups, self.neighbours, self.block)
@@ -274,20 +271,13 @@ def _read_groups(fields: dict[str, Any], domain: Domain) -> Groups:
 
 
 def draw_groups(
-    groups: Groups,
-    guarantee: Guarantee,
-    answers: Answers,
-    neighbours: str,
-    missing: Mapping[str, float] | None = None,
-    shape: str = "best",
+    groups: Groups, guarantee: Guarantee, neighbours: str, plan_alone: Callable[[Guarantee], Block]
 ) -> Draw:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
-    problem = Problem(groups.domain, answers.features, ADD_REMOVE)
-    block = plan_problem(problem, answers, guarantee, missing, shape)
+    block = plan_alone(guarantee)
     share = _share(groups, neighbours, block)
     if share > 1:
-        mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
-        block = plan_problem(problem, answers, Guarantee(mu=mu), missing, shape)
+        block = plan_alone(Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(share))))
     return Draw(block, guarantee, neighbours, groups)
 
 

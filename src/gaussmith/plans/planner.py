@@ -127,8 +127,10 @@ def _plan_groups(
 ) -> Plan:
     """Groups with noise of their own, or with one noise for all where that is better."""
 
+    problem = Problem(groups.domain, asked.features, ADD_REMOVE)  # who is in a group is secret
+
     def plan_alone(_: int, share: Guarantee) -> Draw:
-        return draw_groups(groups, share, asked, neighbours, missing, shape)
+        return draw_groups(groups, share, neighbours, lambda each: plan_problem(problem, asked, each, missing, shape))
 
     alone = plan_alone(0, guarantee)
     if shape != BEST or asked.features.targets is not None:

@@ -43,11 +43,11 @@ class Comparison:
         return self.error / self.standard if self.standard else None
 
 
-def standard_block(block: Block) -> Block | None:
+def make_standard(block: Block) -> Block | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
     if block.whole is not None:
         among, shown, count = block.whole
-        standard = standard_block(among)
+        standard = among.standard
         return None if standard is None else standard.narrowed(shown, count)[0]
     if block.problem.features.size == 0:
         return block  # a count alone: one number has only one shape of noise
@@ -55,7 +55,8 @@ def standard_block(block: Block) -> Block | None:
     try:
         with within_doubles():
             domain, shape = problem.domain.standard(problem, block.guarantee.mu)
-            standard = replace(block, problem=problem.over(domain), shape=shape, alternatives=(), law=None, tie=None)
+            problem = problem if domain is problem.domain else problem.over(domain)
+            standard = replace(block, problem=problem, shape=shape, alternatives=(), law=None, tie=None)
             require_finite(standard.standard_errors, standard.total_variance)
             return standard
     except PlanError:
@@ -76,8 +77,7 @@ def standard_errors_of_standard(block: Block) -> Array | None:
         found = block.answers.gathered(lambda each: per * each.standard_factors(block.problem.features.weights))
         exact = block.answers.count and block.public_count
         return np.append(found[:-1], 0.0) if exact else found
-    other = standard_block(block)
-    return None if other is None else other.standard_errors
+    return None if block.standard is None else block.standard.standard_errors
 
 
 def compare_block(
@@ -119,7 +119,7 @@ def standard_roots(plan: Plan, tie: AnyTie) -> dict[int, float]:
     roots = {}
     for i, place in zip(tie.members, tie.places, strict=True):
         member = plan.draws[i]
-        standard = standard_block(member.block) if len(member.block.answers) else None
+        standard = member.block.standard if len(member.block.answers) else None
         if standard is not None:
             roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
     return roots
@@ -145,7 +145,7 @@ def compare_release(release: Release, most: int | None = None) -> list[Compariso
     block = release.block
     has_shape, scale = block.domain.has_standard_shape(block.problem), standard_scale(release.plan)
     found = compare_block(block, most=None if has_shape else most, standard_scale=scale)
-    other = standard_block(block) if has_shape and not block.problem.features.is_linear else None
+    other = block.standard if has_shape and not block.problem.features.is_linear else None
     if other is None:
         return found
     readout = release.readout
@@ -160,7 +160,7 @@ def share_of_standard(block: Block) -> float | None:
         reach = block.domain.standard_reach(block.problem)
         noisy = block.problem.features.size + block.problem.asks_secret_count
         return None if not reach else math.sqrt(block.total_variance * block.guarantee.mu**2 / noisy) / reach
-    other = standard_block(block)
+    other = block.standard
     if other is None or not other.total_variance:
         return None
     return math.sqrt(block.total_variance / other.total_variance)

@@ -6,9 +6,10 @@ follows from domains, groups and row rules, also when a plan is read from a file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -102,19 +103,29 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
     rows, max_rows = domain.over_rows or (0, 0)
     if max_rows and draw.neighbours != ADD_REMOVE:
         raise untied("rows of people who are replaced are not counted together")
+    groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
+    kind = groups, int(everybody), most, scale
+    known = _KNOWN.get(problem)  # a tie asks for the same several times
+    if known is None or known[0] != kind:
+        known = _KNOWN[problem] = kind, _make_part(problem, rows, max_rows, *kind)
+    return known[1] if known[1].columns or not everybody else None
+
+
+_KNOWN: WeakKeyDictionary[Problem[Domain], tuple[Hashable, Part]] = WeakKeyDictionary()
+
+
+def _make_part(
+    problem: Problem[Domain], rows: int, max_rows: int, groups: int, fewest: int, most: int, scale: float
+) -> Part:
+    """The part of a draw whose columns vary alone, or which counts rows; refuses one that cannot be tied."""
     with within_doubles():
         centre, radius, weights, count = _columns(problem)
         require_finite(centre, weights * scale, 1.0 / weights, count * scale)
     if max_rows and centre[len(centre) - rows - 1 :].any():
         raise untied("its sums over rows are not centred")
-    if everybody:
-        if not len(radius):
-            return None
-        return Part(1, 1, 1, centre, radius, weights * scale, count * scale, rows, max_rows)
-    groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
     if max_rows and most > MOST_GROUPS:
         raise untied("a person has rows in too many groups")
-    return Part(groups, 0, most, centre, radius, weights * scale, count * scale, rows, max_rows)
+    return Part(groups, fewest, most, centre, radius, weights * scale, count * scale, rows, max_rows)
 
 
 def untied(why: str) -> PlanError:

@@ -57,6 +57,9 @@ class Domain(ABC):
     records_are_rows: ClassVar[bool] = False
     """Whether what is counted as records are the rows of people, of whom each may have several."""
 
+    shape_follows_mu: ClassVar[bool] = False
+    """Whether the best shape, at μ = 1, is another for another guarantee."""
+
     @property
     def over_rows(self) -> tuple[int, int] | None:
         """How many sums over rows a person adds, and how many rows it has at most, k; None where rows are not counted.

@@ -11,7 +11,7 @@ from gaussmith.chart_packages import altair_chart
 from gaussmith.domains.outlines import ellipse
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
-from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
+from gaussmith.plans.standard_gaussian import Comparison, standard_errors_of_standard
 from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.texts import printable
 
@@ -236,7 +236,7 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
         if errors is None or max(places) >= block.answers.size:
             return ours, None
         return ours, np.diag(errors[places] ** 2) * mu**2
-    other = standard_block(block)
+    other = block.standard
     return ours, None if other is None else noise_covariance(other, places) * mu**2
 
 

@@ -8,8 +8,10 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import pickle
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import field, replace
+from functools import cached_property
 
 from gaussmith.checks import is_number
 from gaussmith.domains import FOUND, Domain, FoundGroups, Groups
@@ -17,18 +19,20 @@ from gaussmith.errors import RequestError
 from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.assembly import ASSEMBLIES
-from gaussmith.plans.choice import plan_problem
+from gaussmith.plans.choice import at_guarantee, plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
 from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.requests.parts import Part
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import VALUES
+from gaussmith.statistics.statistic import NUMBERS, VALUES
+from gaussmith.values import dataclass
 
 
 def assemble_part(part: Part, unit: str | None) -> Assembled:
@@ -40,6 +44,53 @@ def assemble_part(part: Part, unit: str | None) -> Assembled:
     return replace(made, answers=made.answers.stating(named))
 
 
+@dataclass(frozen=True, eq=False)
+class Translated:
+    """A part as far as no guarantee matters: its domain and answers, its groups, and the row rule of its table."""
+
+    made: Assembled
+    groups: Groups | None
+    row_rule: RowRule
+    missing: Mapping[str, float]
+    neighbours: str
+    filtered: bool
+    """Whether who is in the records is secret, though n is public."""
+    drawn: dict[Guarantee, Draw] = field(default_factory=dict)
+    """The draw at the last guarantee."""
+
+    def plan(self, guarantee: Guarantee) -> Draw:
+        """The draw of the part at a guarantee."""
+        if guarantee not in self.drawn:
+            made = replace(self._plan(guarantee), row_rule=self.row_rule)
+            self.drawn.clear()
+            self.drawn[guarantee] = made
+        return replace(self.drawn[guarantee])  # two parts that ask the same are two draws
+
+    def _plan(self, guarantee: Guarantee) -> Draw:
+        made = self.made
+        if isinstance(self.groups, FoundGroups):
+            draw = draw_found(self.groups, guarantee, made.answers, self.missing)
+            return replace(draw, block=_standing_in(draw.block, made.stand_ins))
+        if self.groups is not None:
+            return draw_groups(self.groups, guarantee, self.neighbours, self._plan_block)
+        if made.domain.dimension == 0 and not self.problem.secret_count:
+            return draw_public(made.domain, made.answers, guarantee, self.neighbours)
+        draw = Draw(self._plan_block(guarantee), guarantee, self.problem.neighbours)
+        return draw_filtered(draw, self.neighbours, self._plan_block) if self.filtered else draw
+
+    @cached_property
+    def problem(self) -> Problem[Domain]:
+        """The problem of all records, or of those of a group."""
+        secret = self.filtered or self.groups is not None
+        return Problem(self.made.domain, self.made.answers.features, ADD_REMOVE if secret else self.neighbours)
+
+    def _plan_block(self, share: Guarantee) -> Block:
+        if self.drawn and not self.made.domain.shape_follows_mu:
+            (last,) = self.drawn.values()
+            return at_guarantee(last.block, share)
+        return _standing_in(plan_problem(self.problem, self.made.answers, share, self.missing), self.made.stand_ins)
+
+
 def plan_part(
     part: Part,
     unit: str | None,
@@ -47,7 +98,43 @@ def plan_part(
     neighbours: str,
     find: Callable[[Domain], FoundGroups] | None = None,
 ) -> Draw:
-    """The draw of a part of a question, with the row rule of its table; `find` makes groups whose keys are found."""
+    """The draw of a part of a question, with the row rule of its table; `find` makes groups whose keys are found.
+
+    The last parts are kept: a request that is changed a little has most of its parts in common with the one before.
+    """
+    content = None if find is not None else _content(part)
+    if content is None:
+        return translate(part, unit, neighbours, find).plan(guarantee)
+    key = content, unit, neighbours
+    return recall(_KEPT, key, lambda: translate(part, unit, neighbours), MAX_KEPT).plan(guarantee)
+
+
+MAX_KEPT = 128
+"""Limit on the parts that are kept."""
+
+MAX_SIZE = 1000
+"""Limit on the answers and keys of a part that is kept."""
+
+_KEPT: dict[Hashable, Translated] = {}
+
+
+def _content(part: Part) -> bytes | None:
+    """All that a part says, to tell it from any other; None of one that is not kept.
+
+    Bytes, as `==` takes True for 1 and −0.0 for 0.0.
+    """
+    try:
+        keys = part.by.values() if isinstance(part.by, Mapping) else [part.by or ()]
+        small = part.over == NUMBERS and len(part.asked) + sum(map(len, keys)) <= MAX_SIZE
+        return pickle.dumps(tuple(vars(part).items())) if small else None
+    except (TypeError, AttributeError, pickle.PicklingError):  # what was asked is no plain value
+        return None
+
+
+def translate(
+    part: Part, unit: str | None, neighbours: str, find: Callable[[Domain], FoundGroups] | None = None
+) -> Translated:
+    """A part as far as no guarantee matters; `find` makes groups whose keys are found."""
     person, unit = unit, None if part.person_columns else unit  # then each person is one row
     where, person_where = split_filter(part.where, dict(part.person_columns))
     is_marks = part.over == VALUES
@@ -95,21 +182,7 @@ def plan_part(
         named = zip(made.domain.names or (), made.made, strict=False)
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
         missing = {**_in_both(made), **missing}
-    if groups is not None:
-        if isinstance(groups, FoundGroups):
-            draw = draw_found(groups, guarantee, made.answers, missing)
-        else:
-            draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
-        return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
-    problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
-    if made.domain.dimension == 0 and not problem.secret_count:
-        return replace(draw_public(made.domain, made.answers, guarantee, neighbours), row_rule=row_rule)
-
-    def plan_alone(share: Guarantee) -> Block:
-        return _standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)
-
-    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
-    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
+    return Translated(made, groups, row_rule, missing, neighbours, filtered)
 
 
 def _in_both(made: Assembled) -> dict[str, float]:

@@ -81,8 +81,13 @@ def price(shape: Shape, problem: Problem[Domain]) -> float:
 
 def price_of(variances: Array, counted: bool, features: Features) -> float:
     """The same from the variance of each feature; that of the number of records is the last, if it is counted."""
-    own = variances[: features.size]
-    count = features.count_weight * float(variances[-1]) if counted else 0.0
     if features.targets is None:
-        return float(features.weights @ own) + count
-    return max(float((own / features.targets**2).max()), count)
+        return total_of(variances, counted, features)
+    count = features.count_weight * float(variances[-1]) if counted else 0.0
+    return max(float((variances[: features.size] / features.targets**2).max()), count)
+
+
+def total_of(variances: Array, counted: bool, features: Features) -> float:
+    """The weighted total, whatever was made small."""
+    count = features.count_weight * float(variances[-1]) if counted else 0.0
+    return float(features.weights @ variances[: features.size]) + count

@@ -9,6 +9,8 @@ if means or the count need it,
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from gaussmith.errors import PlanError
@@ -17,11 +19,16 @@ from gaussmith.problem import Domain, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.lifted import read_features
 
+_KNOWN: WeakKeyDictionary[Problem[Domain], Shape] = WeakKeyDictionary()
+
 
 def isotropic(problem: Problem[Domain]) -> Shape:
     """The standard Gaussian mechanism: equal noise on every coordinate, measured in units of its weight."""
-    omega, offset, extra = _coordinates(problem)
-    return _isotropic(problem, float(omega @ _reach(problem, offset) ** 2) + extra)
+    found = _KNOWN.get(problem)  # a plan is compared with it again
+    if found is None:
+        omega, offset, extra = _coordinates(problem)
+        found = _KNOWN[problem] = _isotropic(problem, float(omega @ _reach(problem, offset) ** 2) + extra)
+    return found
 
 
 def isotropic_round(problem: Problem[Domain]) -> Shape:

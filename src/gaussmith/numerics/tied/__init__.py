@@ -3,6 +3,7 @@
 parts.py      what one person can add to each question
 lift.py       the lift: one small matrix per question, and one that ties the questions' sums
 types.py      how many groups hold each corner: what is listed of a part instead of all people
+states.py     how many groups a person gains, loses and keeps
 clusters.py   which rows of a lift see which columns
 units.py      a lift in units that cannot overflow
 largest.py    the largest norm of a lifted person: the number on which privacy rests

@@ -14,12 +14,13 @@ Columns centred at 0 have γ = 0 and count together, as in `reduced`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
@@ -42,6 +43,10 @@ class Batch:
     @cached_property
     def m(self) -> Array:
         return np.array([part.most for part in self.parts], float)
+
+    @cached_property
+    def fewest(self) -> Array:
+        return np.array([part.fewest for part in self.parts], float)
 
     @cached_property
     def w0(self) -> Array:
@@ -76,6 +81,12 @@ class Batch:
     def mid(self) -> Array:
         return self._columns("centre", 0.0)
 
+    @cached_property
+    def content(self) -> Hashable:
+        """All that laws depend on."""
+        arrays = (self.g, self.m, self.fewest, self.w0, self.spread, self.w, self.r, self.mid)
+        return tuple(map(len, self.moving)), tuple(each.tobytes() for each in arrays)
+
     # -- the worst law on the number of groups ----------------------------------------------------------------------
 
     def law(self, kappa: Array, gamma: Array, bend: float = 0.0) -> Law:
@@ -92,7 +103,7 @@ class Batch:
         first = self.m.copy()
         falls = end < 0
         if falls.any():
-            low, top = np.array([part.fewest for part in self.parts], float), first.copy()
+            low, top = self.fewest, first.copy()
             grid = np.arange(1.0, _GRID) / _GRID
             for _ in range(_ROUNDS):
                 places = low[:, None] + (top - low)[:, None] * grid
@@ -259,8 +270,10 @@ def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | No
         in_gamma = copies[:, None] * (root_c + energy_c / (2.0 * max(root, 1e-150))) * units
         return F, np.concatenate([in_kappa, in_gamma[free]])
 
+    laws: dict[Hashable, Law] = {}
+
     def exactly(x: Array) -> float:
-        law = batch.law(*unpack(x))
+        law = recall(laws, x.tobytes(), lambda: batch.law(*unpack(x)), 16)
         return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
 
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
@@ -284,7 +297,7 @@ def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | No
     snapped = best.copy()
     snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
     best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
-    return batch.law(*unpack(best))
+    return laws[best.tobytes()]
 
 
 _BEND = 3e-3

@@ -8,8 +8,9 @@ that see no part in common, whatever else ties them, are of different *component
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
+from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.values import dataclass
@@ -39,13 +40,12 @@ def find_clusters(lift: TiedLift, body: Body) -> list[Cluster]:
     union = _Union(len(columns) + len(rows))
     summed, seen = set(), []
     plain: dict[int, int] = {}
-    for place, (q, i) in enumerate(rows, len(columns)):
-        alone, ties = _sees(lift, body, q, i)
-        summed |= {at[column] for column in ties[0]}
-        seen.append({*ties[1], *([q] if q >= 0 else [])})
-        for column in (*alone, *ties[0]):
+    for place, (q, alone, sums, counts) in enumerate(_sights(lift, body), len(columns)):
+        summed |= {at[column] for column in sums}
+        seen.append({*counts, *([q] if q >= 0 else [])})
+        for column in (*alone, *sums):
             union.join(place, at[column])
-        if not alone and not ties[0]:  # rows that see no column: those of a part together
+        if not alone and not sums:  # rows that see no column: those of a part together
             union.join(place, plain.setdefault(q, place))
     found = []
     for members in union.sets():
@@ -87,22 +87,29 @@ def joined(sets: list[list[int]]) -> list[list[int]]:
     return union.sets()
 
 
-def _sees(
-    lift: TiedLift, body: Body, q: int, i: int
-) -> tuple[list[tuple[int, int]], tuple[list[tuple[int, int]], list[int]]]:
-    """The columns that a row sees in its group; those of which it sees the sums, and the parts whose counts it sees."""
-    ties = lift.last if q < 0 else lift.ties[lift.rows_of(q)][i]
-    assert ties is not None
-    alone = [(q, int(j)) for j in np.flatnonzero(lift.own[q][i][: body.parts[q].varying])] if q >= 0 else []
-    sums, counts = [], []
-    for place in np.flatnonzero(ties[: lift.starts[-1]]):
-        r = int(np.searchsorted(lift.starts, place, side="right")) - 1
-        j = int(place) - lift.starts[r]
-        if j < body.parts[r].varying:
-            sums.append((r, j))
-        else:
-            counts.append(r)
-    return alone, (sums, counts)
+Column = tuple[int, int]
+"""A part, and a number of its core."""
+
+
+def _sights(lift: TiedLift, body: Body) -> Iterator[tuple[int, list[Column], list[Column], list[int]]]:
+    """Of every row its part (−1: the row of its own), the columns that it sees in its group, those of which it sees the
+    sums, and the parts whose counts it sees."""
+    varying = [part.varying for part in body.parts]
+    places = [(r, j) for r, width in enumerate(lift.widths) for j in range(width)]
+    above = -1
+    for q, own in enumerate(lift.own):
+        for row in own[:, : varying[q]].tolist():
+            above += 1
+            alone = [(q, j) for j, entry in enumerate(row) if entry]
+            yield q, alone, *_summed(lift.ties[above], places, varying)
+    if lift.last is not None:
+        yield -1, [], *_summed(lift.last, places, varying)
+
+
+def _summed(ties: Array, places: list[Column], varying: list[int]) -> tuple[list[Column], list[int]]:
+    """The columns whose sums a row sees, and the parts whose counts it sees."""
+    found = [places[at] for at in ties[: len(places)].nonzero()[0].tolist()]
+    return [(r, j) for r, j in found if j < varying[r]], [r for r, j in found if j >= varying[r]]
 
 
 def _by_part(pairs: list[tuple[int, int]]) -> dict[int, list[int]]:

@@ -9,15 +9,17 @@ additive roots     replace-one: every part by itself is the optimum of the reque
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of, unboxed
-from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make_block
+from gaussmith.numerics.tied.centred import Batch, Centres, Law, everybody, find_centres, make_block
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
@@ -52,6 +54,11 @@ MAX_KEPT = 4
 
 _KEPT: dict[Hashable, Solution] = {}
 
+MAX_CENTRES, MAX_COLUMNS = 64, 1000
+"""Limits on the centres that are kept, and on the columns of parts whose centres are."""
+
+_CENTRES: dict[Hashable, Law] = {}
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -78,13 +85,7 @@ def solve(body: Body, neighbours: str) -> Solution:
 
     It does not depend on μ, so that the last solutions are kept: the same request at another guarantee has the same.
     """
-    key = _content(body, neighbours)
-    found = _KEPT.get(key)
-    if found is None:
-        found = _KEPT[key] = _solve(body, neighbours)
-        while len(_KEPT) > MAX_KEPT:
-            _KEPT.pop(next(iter(_KEPT)), None)
-    return found
+    return recall(_KEPT, _content(body, neighbours), lambda: _solve(body, neighbours), MAX_KEPT)
 
 
 def _content(body: Body, neighbours: str) -> Hashable:
@@ -120,10 +121,14 @@ NOBODY = TypesLaw((), (), (), np.ones(1))
 
 
 def _add_remove(body: Body) -> Found:
-    if _fits(body.parts, _WORK):
+    reduced = [_reduced(part) for part in body.parts]
+    if _fits(reduced, _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight, families=body.families)
         return [solved.block], "types", law_of_people(solved.law)
-    found = _share_constant(body)
+    found = _share_constant(body, reduced)
+    least = sum(_least_root(reduced[q]) for q in _single(body)) + math.sqrt(body.people_weight)
+    if root_of_total(found, body.people_weight) < least * (1.0 - 1e-6):  # no need to solve them apart
+        return found, "shared constant", None
     apart = [_alone(q, body.parts[q]) for q in _single(body)]
     apart += [_family(family.members, body, 0.0) for family in body.families]
     if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
@@ -181,21 +186,41 @@ def _told(law: TypesLaw, body: Body, silent: set[int], replaced: bool) -> TypesL
     return TypesLaw(corners, counts, picks, law.weights)
 
 
-def _fits(parts: Iterable[Part], work: float) -> bool:
+def _fits(parts: Iterable[Reduced], work: float) -> bool:
     """Whether the combinations of types of these parts can be listed, and priced in reasonable time."""
     size, answers = 1, 1
     for part in parts:
-        reduced = Reduced(part, False)
-        size *= reduced.size
-        answers += reduced.answers
-        if size > _MOST or size * answers**2 > work or reduced.size * reduced.corners > _TABLE:
+        size *= part.size
+        answers += part.answers
+        if size > _MOST or size * answers**2 > work or part.size * part.corners > _TABLE:
             return False
     return True
 
 
+def _reduced(part: Part) -> Reduced:
+    return Reduced(part, False)
+
+
+def _least_root(part: Reduced) -> float:
+    """A bound of √T of a part by itself, from below: S of people in as many groups as can be, at corners of all signs.
+
+    Where everybody is in, only what varies is told: the rest may be read from their number.
+    """
+    g, k = part.part.groups, part.part.most
+    turned = math.sqrt(g * k) * (part.spread + part.row_spread)
+    if not _fits([part], _BLOCK / 4):
+        return turned
+    varies = part.moving < part.part.varying  # all of their rows
+    own, same = part.asked[:, :-1][:, varies], part.asked[:, :-1][:, ~varies].sum(axis=1) + part.asked[:, -1]
+    scatter, middle = own @ own.T, np.outer(same, same) * (not part.part.always)
+    across = (k * scatter + (k * (g - k) / (g - 1)) * middle) / g if g > 1 else 0.0 * scatter
+    roots = (np.sqrt(np.maximum(np.linalg.eigvalsh(M), 0.0)).sum() for M in (across, (k * scatter + k**2 * middle) / g))
+    return float(turned + (g - 1) * next(roots) + next(roots))
+
+
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
-    if _fits([part], _BLOCK / 4):
+    if _fits([_reduced(part)], _BLOCK / 4):
         return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return unboxed(everybody(q, part.boxed), part)
@@ -204,7 +229,7 @@ def _alone(q: int, part: Part) -> Block:
     return unboxed(make_block(q, part.boxed, law, 0), part)
 
 
-def _share_constant(body: Body) -> list[Block]:
+def _share_constant(body: Body, reduced: Sequence[Reduced]) -> list[Block]:
     """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
     nothing is gained. A block feels the others through the energy of their centres alone."""
     known: Known = {}
@@ -212,7 +237,7 @@ def _share_constant(body: Body) -> list[Block]:
     single = _single(body)
     blocks += _closed_forms(body.parts, single, body.people_weight + sum(b.energy for b in blocks), known)
     least = root_of_total(blocks, body.people_weight)
-    merged, several = _groups(body.parts, single)
+    merged, several = _groups(reduced, single)
     for _ in range(4):
         for family in body.families:
             blocks = _exchanged(body, blocks, list(family.members), partial(_family_beside, body))
@@ -267,16 +292,16 @@ def _family(members: Sequence[int], body: Body, outside: float) -> Block:
     parts = [body.parts[q] for q in members]
     family = body.family_of(members[0])
     assert family is not None
-    if _fits(parts, _BLOCK / 4):
+    if _fits(map(_reduced, parts), _BLOCK / 4):
         within = Family(tuple(range(len(parts))), family.most)
         return solve_types(members, parts, outside, gap=1e-5, families=[within]).block
     return solve_weighted(members, parts, family.most, outside)
 
 
-def _groups(parts: Sequence[Part], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+def _groups(parts: Sequence[Reduced], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
     of several columns whose types cannot be listed."""
-    order = sorted(single, key=lambda q: (Reduced(parts[q], False).size, q))
+    order = sorted(single, key=lambda q: (parts[q].size, q))
     first: list[int] = []
     for q in order:
         if not _fits([parts[at] for at in (*first, q)], _BLOCK):
@@ -284,10 +309,10 @@ def _groups(parts: Sequence[Part], single: Sequence[int]) -> tuple[list[list[int
         first.append(q)
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        columns, counts_rows = len(Reduced(parts[q], False).moving), parts[q].counts_rows
-        if (columns >= 2 or counts_rows) and _fits([parts[q]], _BLOCK / 4):
+        columns, part = len(parts[q].moving), parts[q].part
+        if (columns >= 2 or part.counts_rows) and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
-        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always and not counts_rows:
+        elif 2 <= columns <= MOST_COLUMNS and not part.always and not part.counts_rows:
             several.append(q)
     return groups, several
 
@@ -309,12 +334,22 @@ def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float,
     batch = Batch([parts[alike[0]] for alike in kinds.values()])
     copies = np.array([len(alike) for alike in kinds.values()], float)
     near = [known[alike[0]] for alike in kinds.values()] if all(q in known for q in rest) else None
-    law = find_centres(batch, copies, outside + sum(block.energy for block in found), near)
+    law = _recall_centres(batch, copies, outside + sum(block.energy for block in found), near)
     for i, alike in enumerate(kinds.values()):
         for q in alike:
             known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
             found.append(make_block(q, parts[q], law, i))
     return [unboxed(block, whole[block.members[0]]) for block in found]
+
+
+def _recall_centres(batch: Batch, copies: Array, outside: float, near: Centres | None) -> Law:
+    """As `find_centres` finds it, or has found it: columns centred at 0 count together, so that other bounds of theirs
+    are seldom another search."""
+    find = partial(find_centres, batch, copies, outside, near)
+    if batch.w.size > MAX_COLUMNS:
+        return find()
+    places = None if near is None else tuple((kappa, gamma.tobytes()) for kappa, gamma in near)
+    return recall(_CENTRES, (batch.content, copies.tobytes(), outside, places), find, MAX_CENTRES)
 
 
 def _kind(part: Part) -> tuple[bytes, ...]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -35,16 +35,14 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_components, joined
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part, taken
-from gaussmith.numerics.tied.types import changes, spread_over, ways
+from gaussmith.numerics.tied.parts import Body, taken
+from gaussmith.numerics.tied.states import MAX_STATES, all_states, limit, list_states, one_row
+from gaussmith.numerics.tied.types import spread_over, ways
 from gaussmith.numerics.tied.units import in_units
 from gaussmith.values import dataclass
 
 MAX_TYPES = 200_000
 """Limit on the types that are listed, of several parts jointly where they are tied."""
-
-MAX_STATES = 2_000_000
-"""Limit on the numbers of groups, of several parts jointly where they are tied."""
 
 MAX_SPENT = 4_000_000
 """Limit on the ways to take from the limits of families."""
@@ -55,6 +53,7 @@ MAX_WORK = 400_000_000
 _UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)
 _CHUNK = 1 << 21
+_SOME = 1 << 16  # squares of clusters that are alike: what fits into a cache
 
 
 def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array] | None = None) -> float:
@@ -149,7 +148,7 @@ class _Search:
         value = self._table_of(component)
         sides = 1 + self.replaced
         most = [self.body.families[i].most for i in families for _ in range(sides)]
-        _limit(math.prod(n + 1.0 for n in most), MAX_SPENT)
+        limit(math.prod(n + 1.0 for n in most), MAX_SPENT)
         spent = np.zeros((len(most), *value.shape), int)
         for i, family in enumerate(families):
             for axis, q in enumerate(seen):
@@ -164,25 +163,44 @@ class _Search:
 
     def _table_of(self, component: list[Cluster]) -> Array:
         """The value of a component at all states of the parts that its clusters see."""
-        seen = sorted({q for cluster in component for q in cluster.seen})
-        shape = [len(self.states[q]) for q in seen]
-        _limit(math.prod(shape) if len(shape) <= 32 else math.inf, MAX_STATES)  # as many axes as arrays have
-        total = np.zeros(shape)
+        shape = self._shape_of(component)
+        total = np.zeros(list(shape.values()))
         for cluster in component:
-            total += self._table(cluster).reshape(
-                [n if q in cluster.seen else 1 for q, n in zip(seen, shape, strict=True)]
-            )
+            total += self._tables[id(cluster)].reshape([n if q in cluster.seen else 1 for q, n in shape.items()])
         return total
+
+    def _shape_of(self, component: list[Cluster]) -> dict[int, int]:
+        """The parts that a component sees, in order, and how many states each has; refuses what would be too many."""
+        shape = {q: len(self.states[q]) for q in sorted({q for cluster in component for q in cluster.seen})}
+        limit(math.prod(shape.values()) if len(shape) <= 32 else math.inf, MAX_STATES)  # as many axes as arrays have
+        return shape
 
     @cached_property
     def states(self) -> list[Array]:
         """Of every part: how many groups are gained, lost and kept, a row each."""
-        typed = {q for cluster in self.clusters if not cluster.free for q in cluster.columns}
-        shared = {q for family in self.body.families for q in family.members}
-        return [
-            _all_states(part) if q in shared and self.replaced else _states(part, self.replaced, q not in typed)
-            for q, part in enumerate(self.body.parts)
-        ]
+        known: dict[Hashable, Array] = {}
+        for q, part in enumerate(self.body.parts):
+            if (kind := self._kind_of(q)) not in known:
+                few, limited = kind[-2:]
+                known[kind] = all_states(part) if limited else list_states(part, self.replaced, few)
+        return [known[self._kind_of(q)] for q in range(len(self.body.parts))]
+
+    def _kind_of(self, q: int) -> tuple[int, int, int, int, int, int, bool, bool]:
+        """All that the states and options of a part depend on, but for the columns."""
+        part, limited = self.body.parts[q], self.replaced and q in self._shared
+        return (
+            part.groups, part.fewest, part.most, part.columns, part.row_columns, part.max_rows,
+            q not in self._typed, limited,
+        )  # fmt: skip
+
+    @cached_property
+    def _typed(self) -> set[int]:
+        """The parts of whose columns some row sees a sum."""
+        return {q for cluster in self.clusters if not cluster.free for q in cluster.columns}
+
+    @cached_property
+    def _shared(self) -> set[int]:
+        return {q for family in self.body.families for q in family.members}
 
     @cached_property
     def terms(self) -> int:
@@ -190,53 +208,72 @@ class _Search:
         deep = [len(rows) * 3 * 2 ** len(c.columns.get(q, ())) for c in self.clusters for q, rows in c.rows.items()]
         return sum(map(len, self.lift.own)) + 8 * len(self.clusters) + max(deep, default=0)
 
-    def _table(self, cluster: Cluster) -> Array:
-        """The largest value of a cluster at every state of the parts that it sees."""
-        options = [self._options(cluster, q) for q in cluster.seen]
+    @cached_property
+    def _tables(self) -> dict[int, Array]:
+        """The largest value of every cluster at every state of the parts that it sees; those alike at once."""
+        for component in find_components(self.clusters):
+            self._shape_of(component)
+        alike: dict[Hashable, list[Cluster]] = {}
+        for cluster in self.clusters:
+            alike.setdefault(self._likeness(cluster), []).append(cluster)
+        return {id(c): table for some in alike.values() for c, table in zip(some, self._tables_of(some), strict=True)}
+
+    def _likeness(self, cluster: Cluster) -> Hashable:
+        """Clusters that agree in this have the same options, and as many rows of parts that are the same."""
+        kinds = {q: (self._kind_of(q), tuple(cluster.columns.get(q, ()))) for q in cluster.seen}
+        rows = [(kinds[q], len(rows)) for q, rows in cluster.rows.items()]
+        return cluster.free, cluster.last, tuple(kinds.values()), tuple(rows)
+
+    def _tables_of(self, alike: list[Cluster]) -> Array:
+        """The tables of clusters that are alike, on the first axis."""
+        first = alike[0]
+        options = [self._options(first, q) for q in first.seen]
         sizes = [len(each.state) for each in options]
         size = math.prod(sizes)
-        _limit(size, MAX_STATES if cluster.free else MAX_TYPES)
+        limit(size, MAX_STATES if first.free else MAX_TYPES)
         squares = 1 + sum(
-            len(rows) * sum(map(len, options[cluster.seen.index(q)].kinds)) for q, rows in cluster.rows.items()
+            len(rows) * sum(map(len, options[first.seen.index(q)].kinds)) for q, rows in first.rows.items()
         )
-        _limit(size * squares, MAX_WORK)
-        found = np.zeros([len(self.states[q]) for q in cluster.seen])
+        limit(size * squares, MAX_WORK)
+        found = np.zeros([len(alike), *(len(self.states[q]) for q in first.seen)])
         step = max(1, _CHUNK // squares)
-        for start in range(0, size, step):
+        some = max(1, _SOME // (min(step, size) * squares))
+        for start, i in itertools.product(range(0, size, step), range(0, len(alike), some)):
             at = np.unravel_index(np.arange(start, min(start + step, size)), sizes) if sizes else ()
-            value = self._values(cluster, options, at)
-            if cluster.free:  # an option for every state, in order
-                found.reshape(-1)[start : start + step] = value
+            value = self._values(alike[i : i + some], options, at)
+            if first.free:  # an option for every state, in order
+                found.reshape(len(alike), -1)[i : i + some, start : start + step] = value
                 continue
-            np.maximum.at(found, tuple(each.state[i] for each, i in zip(options, at, strict=True)), value)
+            states = tuple(each.state[i] for each, i in zip(options, at, strict=True))
+            for table, values in zip(found[i : i + some], value, strict=True):
+                np.maximum.at(table, states, values)
         return found
 
-    def _values(self, cluster: Cluster, options: list[_Options], at: tuple[Words, ...]) -> Array:
-        """The sum of squares of a cluster's rows, from above, at the chosen options of the parts that it sees."""
+    def _values(self, alike: list[Cluster], options: list[_Options], at: tuple[Words, ...]) -> Array:
+        """The sums of squares of clusters' rows, from above, at the chosen options of the parts that they see."""
         sums = np.hstack(
             [np.zeros((len(at[0]) if at else 1, 0)), *(o.sums[i] for o, i in zip(options, at, strict=True))]
         )
-        places = [
-            place
-            for q, each in zip(cluster.seen, options, strict=True)
-            for place in (*self._known_places(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
-        ]
-        gamma = 2.0 * (len(places) + max(self.lift.widths, default=0) + 6) * _UNIT
-        value = np.zeros(len(sums))
-        if cluster.last:
-            assert self.lift.last is not None
-            t, doubt = self._ties(self.lift.last[None, :], places, sums, gamma)
+        places = [self._places(cluster, options) for cluster in alike]
+        gamma = 2.0 * (len(places[0]) + max(self.lift.widths, default=0) + 6) * _UNIT
+        value = np.zeros((len(alike), len(sums)))
+        if alike[0].last:
+            t, doubt = self._ties([[-1] for _ in alike], places, sums, gamma)
             value += _squares(t, doubt).sum(axis=-1)
-        for q, rows in cluster.rows.items():
-            t, doubt = self._ties(self.lift.ties[self.lift.rows_of(q)][rows], places, sums, gamma)
-            own = self._own(q, rows, cluster.columns.get(q, []))
-            each, i = options[cluster.seen.index(q)], at[cluster.seen.index(q)]
-            numbers = each.numbers[i]
-            value += (self.body.parts[q].groups - numbers.sum(axis=1)) * _squares(t, doubt).sum(axis=-1)
-            for kind, number in zip(each.kinds, numbers.T, strict=True):
-                if number.any():
-                    held = _squares(t[:, None] + kind @ own.T, doubt[:, None] + gamma * (np.abs(kind) @ np.abs(own).T))
-                    value += number * held.sum(axis=-1).max(axis=1)
+        for each in zip(*(cluster.rows.items() for cluster in alike), strict=True):
+            rows = [[self.lift.row_starts[q] + i for i in chosen] for q, chosen in each]
+            t, doubt = self._ties(rows, places, sums, gamma)
+            own = np.stack([self._own(q, i, c.columns.get(q, [])) for (q, i), c in zip(each, alike, strict=True)])
+            seen = [cluster.seen.index(q) for (q, _), cluster in zip(each, alike, strict=True)]
+            groups = self.body.parts[each[0][0]].groups
+            numbers = np.stack([options[k].numbers.sum(axis=1)[at[k]] for k in seen])
+            value += (groups - numbers) * _squares(t, doubt).sum(axis=-1)
+            for i, kind in enumerate(options[seen[0]].kinds):
+                if any(options[k].numbers[:, i].any() for k in seen):
+                    number = np.stack([options[k].numbers[:, i][at[k]] for k in seen])
+                    held, off = kind @ own.mT, gamma * (np.abs(kind) @ np.abs(own).mT)
+                    squares = _squares(t[:, :, None] + held[:, None], doubt[:, :, None] + off[:, None])
+                    value += number * squares.sum(axis=-1).max(axis=-1)
         return value
 
     def _options(self, cluster: Cluster, q: int) -> _Options:
@@ -247,7 +284,7 @@ class _Search:
         if cluster.free or not columns:
             net = states @ np.array([kind[0, -known:] for kind in kinds])
             return _Options(np.arange(len(states)), states, net, kinds)
-        _limit(sum(math.prod(ways(int(n), len(signs)) for n in row) for row in states), MAX_TYPES)
+        limit(sum(math.prod(ways(int(n), len(signs)) for n in row) for row in states), MAX_TYPES)
         state, numbers = [], []
         for i, row in enumerate(states):
             lists = [spread_over(int(n), len(signs)) for n in row]
@@ -264,7 +301,7 @@ class _Search:
         part, one = self.body.parts[q], np.ones((len(signs), 1))
         if part.counts_rows:
             over = np.array([j >= part.of_rows.start for j in columns], bool)
-            return [np.hstack([signs * np.where(over, t, 1.0), t * one, one]) for t in (1.0, _one_row(part))]
+            return [np.hstack([signs * np.where(over, t, 1.0), t * one, one]) for t in (1.0, one_row(part))]
         here = np.hstack([signs, one])
         return [here, -here, np.hstack([2.0 * signs, 0.0 * one])]
 
@@ -279,11 +316,25 @@ class _Search:
     def _column_places(self, cluster: Cluster, q: int) -> list[int]:
         return [self.lift.starts[q] + j for j in cluster.columns.get(q, [])]
 
-    def _ties(self, rows: Array, places: list[int], sums: Array, gamma: float) -> tuple[Array, Array]:
-        """What rows see of sums and constant, and a bound of how far that is off."""
-        G = np.hstack([rows, np.zeros((len(rows), 1))])[:, places]
-        constant = rows[:, -1] if self.lift.counted else np.zeros(len(rows))
-        return sums @ G.T + constant, gamma * (np.abs(sums) @ np.abs(G).T + np.abs(constant))
+    @cached_property
+    def _sights(self) -> Array:
+        """What each row sees of the vector of sums, a column each, the row of its own last; then of nothing."""
+        rows = self.lift.ties if self.lift.last is None else np.vstack([self.lift.ties, self.lift.last])
+        return np.vstack([rows.T, np.zeros(len(rows))])
+
+    def _places(self, cluster: Cluster, options: list[_Options]) -> list[int]:
+        """Where the sums of the options are in the vector of sums."""
+        return [
+            place
+            for q, each in zip(cluster.seen, options, strict=True)
+            for place in (*self._known_places(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
+        ]
+
+    def _ties(self, rows: list[list[int]], places: list[list[int]], sums: Array, gamma: float) -> tuple[Array, Array]:
+        """What rows of each cluster see of sums and constant, and a bound of how far that is off."""
+        of, at = np.array(rows)[:, None], np.array(places, int).reshape(len(places), -1, 1)
+        G, constant = self._sights[at, of], self._sights[-2, of] * self.lift.counted
+        return sums @ G + constant, gamma * (np.abs(sums) @ np.abs(G) + np.abs(constant))
 
     def _own(self, q: int, rows: list[int], columns: list[int]) -> Array:
         """What rows see of the core of their group: the cluster's columns, t where rows are counted, and the count."""
@@ -296,58 +347,16 @@ def _squares(value: Array, doubt: Array) -> Array:
     return np.asarray((np.abs(value) + doubt + _TINY) ** 2)
 
 
-def _states(part: Part, replaced: bool, few: bool) -> Array:
-    """How many groups a person gains, loses and keeps, a row each; `few`: as many as a value linear in them needs.
-
-    Given the net number gained, such a value is linear in the number lost up to where the groups run out (lost =
-    groups − most) and from there on: its largest is at an end of one of the two.
-    """
-    _limit(part.most + 1, MAX_STATES)
-    if not replaced:
-        k = np.arange(part.fewest, part.most + 1.0)[:, None]
-        if not part.counts_rows:
-            return np.hstack([k, 0.0 * k, 0.0 * k])
-        _limit(ways(part.most, 3), MAX_STATES)
-        return np.vstack([spread_over(int(n), 2) for (n,) in k])  # with all rows, and with one
-    if not few or part.fewest:
-        _limit((part.most + 1) ** 2, MAX_STATES)
-        return np.array(changes(part), float).reshape(-1, 3)
-    g, m = part.groups, part.most
-    net = np.repeat(np.arange(m + 1), 3)
-    end = np.minimum(m - net, (g - net) // 2)
-    lost = np.where(
-        np.arange(len(net)) % 3 == 0, 0, np.where(np.arange(len(net)) % 3 == 1, end, np.minimum(g - m, end))
-    )
-    kept = np.minimum(m - net - lost, g - net - 2 * lost)
-    more = np.stack([net + lost, lost, kept], axis=1).astype(float)
-    return np.unique(np.vstack([more, more[:, [1, 0, 2]]]), axis=0)
-
-
-def _all_states(part: Part) -> Array:
-    """The same of a part in a family, under replace-one: all numbers, as what is kept takes from a common limit."""
-    _limit((part.most + 1.0) ** 3, MAX_STATES)
-    return np.array(changes(part, limited=True), float).reshape(-1, 3)
-
-
 def add_spent(one: Array, other: Array) -> Array:
     """The largest sum of two values by how much they take together, as far as the limits go."""
     few, many = sorted((one, other), key=lambda each: int(np.isfinite(each).sum()))
-    _limit(np.isfinite(few).sum() * float(many.size), MAX_WORK)
+    limit(np.isfinite(few).sum() * float(many.size), MAX_WORK)
     found = np.full(one.shape, -np.inf)
     for at in zip(*np.nonzero(np.isfinite(few)), strict=True):
         there = tuple(slice(i, None) for i in at)
         rest = tuple(slice(0, n - i) for n, i in zip(few.shape, at, strict=True))
         found[there] = np.maximum(found[there], many[rest] + few[at])
     return found
-
-
-def _one_row(part: Part) -> float:
-    """t of a person with one row, rounded down so far that all sums of it over groups are exact.
-
-    With t from here to 1 there are more people than with t from 1/k: the bound can only grow.
-    """
-    unit = 1 << 52 - (2 * part.most).bit_length()
-    return unit // part.max_rows / unit
 
 
 def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
@@ -361,14 +370,4 @@ def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
             "a lift has the groups and columns of its request, and the number of people only where that is secret",
             "plan again",
             code="tied-lift-does-not-match-body",
-        )
-
-
-def _limit(size: float, most: int) -> None:
-    if size > most:
-        raise PlanError(
-            f"a lift that ties questions in {size:.3g} ways",
-            f"its largest norm is certified by visiting at most {most:.3g}",
-            "plan the questions with fewer ties",
-            code="tied-lift-too-large-to-certify",
         )

@@ -175,6 +175,18 @@ class TiedLift:
     def covariance(self, one: int, other: int) -> tuple[Array, Array]:
         """Of the noise in the cores of a group of part `one` with that of part `other`: of the same group (where the
         parts differ: as between groups), and between two different groups."""
+        if one != other:
+            return self._covariance(one, other)
+        if one not in self._known:
+            self._known[one] = self._covariance(one, one)
+        return self._known[one]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[Array, Array]]:
+        """The covariances of parts with themselves, which are asked for several times."""
+        return {}
+
+    def _covariance(self, one: int, other: int) -> tuple[Array, Array]:
         a, b = self.rows_of(one), self.rows_of(other)
         shared = self.ties[a] @ self._sums_covariance @ self.ties[b].T
         shared -= self.ties[a] @ self._system[:, b]

@@ -11,6 +11,7 @@ absence, also where everybody is in (rule Z).
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from functools import cached_property
 
 import numpy as np
@@ -35,16 +36,27 @@ class Reduced:
     limited: bool = False
     """Whether the part is in a family: under replace-one how many groups are kept is then listed."""
 
+    @property
+    def content(self) -> Hashable:
+        """All that a law on its people depends on: what is asked of the other columns, and how much is set aside."""
+        part = self.part
+        numbers = part.groups, part.fewest, part.most, part.max_rows, len(self.moving), self.spread, self.row_spread
+        return numbers, self.asked.tobytes(), self.replaced, self.limited, self.lone
+
     @cached_property
-    def turning(self) -> Index:
-        """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Of each column whether it is free of the others: centred at 0, or under replace-one everybody's."""
         free = self.part.centre == 0.0
         free[self.part.varying :] = False  # the number of rows has one sign
-        return np.flatnonzero(free | (self.replaced and self.part.always))
+        return np.asarray(free | (self.replaced and self.part.always))
+
+    @cached_property
+    def turning(self) -> Index:
+        return np.flatnonzero(self.free)
 
     @cached_property
     def moving(self) -> Index:
-        return np.setdiff1d(np.arange(self.part.columns), self.turning)
+        return np.flatnonzero(~self.free)
 
     @cached_property
     def of_rows(self) -> npt.NDArray[np.bool_]:
@@ -92,9 +104,9 @@ class Reduced:
         rows = self.kept.rows[: p + self.counted, : p + 1]
         return np.asarray(rows)
 
-    @property
+    @cached_property
     def answers(self) -> int:
-        return len(self.asked)
+        return len(self.moving) + self.counted
 
     @cached_property
     def lone(self) -> bool:

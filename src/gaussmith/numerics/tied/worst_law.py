@@ -13,13 +13,14 @@ price everybody, take in who costs too much, repeat. Nothing here can harm priva
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
-from gaussmith.numerics.interior import View, climb, products
+from gaussmith.numerics.interior import View, climb, pairs_of, products
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
 from gaussmith.numerics.tied.parts import Family, taken
@@ -53,6 +54,11 @@ class People:
     families: Sequence[Family] = ()
     """Which of these parts share a limit."""
 
+    @property
+    def content(self) -> Hashable:
+        """All that a law on them depends on."""
+        return self.constant, tuple(self.families), tuple(part.content for part in self.parts)
+
     @cached_property
     def index(self) -> Index:
         """A row per part: everybody's type of it. Nobody who adds nothing."""
@@ -72,11 +78,10 @@ class People:
     def size(self) -> int:
         return int(self.index.shape[1])
 
-    def rows(self, at: Index | slice = slice(None)) -> Array:
-        """b of these people."""
-        index = self.index[:, at]
-        found = self._sums(index)
-        return found if self.basis is None else found @ self.basis
+    def everybody(self) -> Some:
+        """All of them."""
+        rows = self._sums(self.index)
+        return self.some(slice(None), rows if self.basis is None else rows @ self.basis)
 
     def _sums(self, index: Index) -> Array:
         columns = [part.along[i] for part, i in zip(self.parts, index, strict=True)]
@@ -112,10 +117,24 @@ class People:
         own = sum(bool(part.spread and part.turned.any()) for part in self.parts)
         return [i >= own for i in range(len(self.turning))]
 
-    def roots(self, weights: Array, at: Index | slice = slice(None), rows: Array | None = None) -> Roots:
-        """The roots of the moments of a law on these people (of any sum), each to high relative accuracy."""
-        rows = self.rows(at) if rows is None else rows
+    def some(self, at: Index | slice, rows: Array) -> Some:
+        """Some of these people; `rows` are their b."""
         index = self.index[:, at]
+        return Some(self, index, rows, [values[index[q]] for q, values in self.turning])
+
+
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Some people: a row of `index` per part, a row of `rows` each, and for each of `turning` what they turn."""
+
+    people: People
+    index: Index
+    rows: Array
+    turned: list[Array]
+
+    def roots(self, weights: Array) -> Roots:
+        """The roots of the moments of a law on these people (of any sum), each to high relative accuracy."""
+        rows, scattered = self.rows, self.people.scattered
         if not rows.shape[1]:
             along = np.zeros(0), np.zeros((0, 0))
         elif len(rows) > 5000:
@@ -123,64 +142,68 @@ class People:
         else:
             along = singular(np.sqrt(weights)[:, None] * rows)
         across = []
-        for q, part in self.scattered:
-            marginal = np.bincount(index[q], weights, minlength=len(part.across))
-            across.append(root_of_moment(np.tensordot(marginal, part.across, 1)))
-        turned = np.array([math.sqrt(weights @ values[index[q]]) for q, values in self.turning])
-        groups = [part.part.groups - 1 for _, part in self.scattered]
+        for q, part in scattered:
+            marginal = np.bincount(self.index[q], weights, minlength=len(part.across))
+            across.append(root_of_moment(expected(np.asarray(marginal, float), part.across)))
+        turned = np.array([math.sqrt(weights @ values) for values in self.turned])
+        groups = [part.part.groups - 1 for _, part in scattered]
         total = along[0].sum() + sum(g * m.sum() for g, (m, _) in zip(groups, across, strict=True)) + turned.sum()
         return Roots(along, tuple(across), turned, float(total))
 
-    def costs(self, roots: Roots, at: Index | slice = slice(None), rows: Array | None = None) -> Array:
+    def costs(self, roots: Roots) -> Array:
         """What each of these people costs under the noise of these roots, times S; infinite where one has no noise."""
-        rows = self.rows(at) if rows is None else rows
-        index = self.index[:, at]
         with np.errstate(divide="ignore", invalid="ignore"):
             m, V = roots.along
-            found = ((rows @ (V / np.sqrt(m))) ** 2).sum(axis=1)
-            for (q, part), (m, V) in zip(self.scattered, roots.across, strict=True):
+            found = ((self.rows @ (V / np.sqrt(m))) ** 2).sum(axis=1)
+            for (q, part), (m, V) in zip(self.people.scattered, roots.across, strict=True):
                 price = (V / m) @ V.T * (part.part.groups - 1)
-                found += np.einsum("nij,ij->n", part.across, price)[index[q]]
-            for (q, values), root in zip(self.turning, roots.turned, strict=True):
-                found += (values / root)[index[q]]
+                found += np.einsum("nij,ij->n", part.across, price)[self.index[q]]
+            for values, root in zip(self.turned, roots.turned, strict=True):
+                found += values / root
         return np.asarray(np.where(np.isfinite(found), found, np.inf))
 
-    def view(self, weights: Array, at: Index, rows: Array) -> View | None:
+    def view(self, weights: Array) -> View | None:
         """The problem as `interior.climb` wants to see it; None where some direction has no noise."""
-        index = self.index[:, at]
-        roots = self.roots(weights, at, rows)
-        if len(roots.along[0]) < rows.shape[1]:
+        roots = self.roots(weights)
+        if len(roots.along[0]) < self.rows.shape[1]:
             return None
         if not all(bool((m > 0).all()) for m in (roots.along[0], roots.turned, *(m for m, _ in roots.across))):
             return None
         m, V = roots.along
-        X = rows @ V
+        X = self.rows @ V
         gradient = (X**2 / m).sum(axis=1)
         features = [products(X, m)] if len(m) else []
-        for (q, part), root in zip(self.scattered, roots.across, strict=True):
+        for (q, part), root in zip(self.people.scattered, roots.across, strict=True):
             slopes, bends = look_at_moments(part.across, root, part.part.groups - 1)
-            gradient += slopes[index[q]]
-            features.append(bends[index[q]])
-        for (q, values), root in zip(self.turning, roots.turned, strict=True):
-            gradient += (values / root)[index[q]]
-            features.append((values / math.sqrt(2.0 * root**3))[index[q], None])
+            gradient += slopes[self.index[q]]
+            features.append(bends[self.index[q]])
+        for values, root in zip(self.turned, roots.turned, strict=True):
+            gradient += values / root
+            features.append((values / math.sqrt(2.0 * root**3))[:, None])
         size, S = float(weights.sum()), roots.total
         Phi = np.sqrt(weights)[:, None] * np.hstack(features)
         return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
 
 
+def expected(weights: Array, moments: Array) -> Array:
+    """Σ weights · moments, a matrix each."""
+    return np.asarray(np.dot(weights[None, :], moments.reshape(len(moments), -1)).reshape(moments.shape[1:]))
+
+
 def look_at_moments(moments: Array, root: tuple[Array, Array], times: float) -> tuple[Array, Array]:
     """The gradient of 2 · times · tr √(E X) at its root, and a root of minus its Hessian: a row each for every X."""
     m, V = root
-    turned = np.einsum("ia,nij,jb->nab", V, moments, V, optimize=True)
+    # Of one answer every moment is a number, which nothing turns.
+    turned = moments if len(m) == 1 else np.einsum("ia,nij,jb->nab", V, moments, V, optimize=True)
     gradient = times * (np.einsum("naa->na", turned) / m).sum(axis=1)
-    a, b = np.triu_indices(len(m))
-    double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(times)
-    return gradient, np.asarray(turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
+    a, b, double = pairs_of(len(m))
+    return gradient, np.asarray(turned[:, a, b] * (double * math.sqrt(times) / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
 
 
 def root_of_moment(moment: Array) -> tuple[Array, Array]:
     """m and V with M^{1/2} = V diag(m) Vᵀ; small ones to high relative accuracy also where units lie far apart."""
+    if len(moment) == 1:
+        return np.sqrt(np.maximum(moment[0], 0.0)), np.ones((1, 1))
     e, V = np.linalg.eigh(moment)
     units = np.sqrt(np.maximum(np.diag(moment), 0.0))
     if len(e) and not e[0] > 1e-9 * e[-1] and (units > 0).all():
@@ -208,26 +231,35 @@ class WorstLaw:
         return self.roots.total**2
 
 
+MAX_KEPT = 16
+"""Limit on the laws that are kept."""
+
+_KEPT: dict[Hashable, tuple[Index, Array, Roots, float]] = {}
+
+
 def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
-    """The worst law to a relative gap, or the best that was found."""
-    rows = people.rows()
-    everybody = np.arange(people.size)
+    """The worst law to a relative gap, or the best that was found; the last ones are kept."""
+    return WorstLaw(people, *recall(_KEPT, (people.content, gap), lambda: _find_worst_law(people, gap), MAX_KEPT))
+
+
+def _find_worst_law(people: People, gap: float) -> tuple[Index, Array, Roots, float]:
+    everybody = people.everybody()
     weights = np.full(people.size, 1.0 / people.size)
-    at: Index = everybody
+    at: Index = np.arange(people.size)
     if people.size > _ALL:
         for _ in range(_WAYS):
-            costs = people.costs(people.roots(weights, rows=rows), rows=rows)
+            costs = everybody.costs(everybody.roots(weights))
             weights = weights * np.minimum(costs, 1e100) ** 2
             weights /= weights.sum()
         at = np.argsort(-weights, kind="stable")[:_ALL]
     best: WorstLaw | None = None
     for _ in range(30):
         start = np.maximum(weights[at], 1e-3 / len(at))
-        part_rows = rows[at]
-        found = climb(start / start.sum(), partial(people.view, at=at, rows=part_rows), lambda _, now: now <= 0.2 * gap)
+        some = people.some(at, everybody.rows[at])
+        found = climb(start / start.sum(), some.view, lambda _, now: now <= 0.2 * gap)
         found = found / found.sum()
-        roots = people.roots(found, at, part_rows)
-        costs = people.costs(roots, rows=rows) / roots.total
+        roots = some.roots(found)
+        costs = everybody.costs(roots) / roots.total
         law = WorstLaw(people, at, found, roots, float(costs.max()))
         if best is None or law.excess < best.excess:
             best = law
@@ -242,4 +274,4 @@ def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
             break
         at = np.union1d(kept, dear[np.argsort(-costs[dear], kind="stable")][: max(_ALL // 2, len(kept))])
     assert best is not None
-    return best
+    return best.at, best.weights, best.roots, best.excess
