@@ -23,7 +23,7 @@ from gaussmith.engines.registry import open_source
 from gaussmith.errors import DomainError
 from gaussmith.expressions import as_number
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes
-from gaussmith.totals.kernels import EXACT_ROWS, PIECE_COLUMNS, BallKernel, BoxKernel
+from gaussmith.totals.kernels import EXACT_ROWS, PIECE_COLUMNS, PIECE_NUMBERS, BallKernel, BoxKernel
 
 Array = npt.NDArray[Any]
 ROWS = 600
@@ -142,13 +142,36 @@ def test_pieces_of_any_size_add_up(rows: int, columns: int) -> None:
     assert total_records(open_source(x), codes).sums[0] == (rows // 2) * int(codes.steps[0]) + (rows - rows // 2) * half
 
 
+@pytest.mark.parametrize("rows", [1, EXACT_ROWS + 1, PIECE_NUMBERS // 4, PIECE_NUMBERS // 2 + 1, PIECE_NUMBERS + 77])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+def test_columns_of_any_length_add_up(rows: int, columns: int) -> None:
+    """Columns go in pieces of their own: a few long ones or many short ones at a time."""
+    codes = BoxCodes.for_bounds([0.0] * columns, [2.0 - 2.0**-41] * columns, [0.0] * columns)
+    each = [np.full(rows, j + 1.0) for j in range(columns)]
+    each[-1][rows // 2] = np.nan
+    kernel = BoxKernel(codes)
+    kernel.add(each)
+    wanted = [rows * int(code) for code in codes.encode(np.arange(1.0, columns + 1)[None])[0]]
+    wanted[-1] = (rows - 1) * (wanted[-1] // rows)
+    assert kernel.sums == wanted
+
+
+@pytest.mark.parametrize("columns", [1, 150])
+def test_wide_tables_go_in_pieces(columns: int) -> None:
+    """More columns than there is room for in one piece, with few rows."""
+    codes = BoxCodes.for_bounds([0.0] * columns, [4.0] * columns, [0.0] * columns)
+    kernel = BoxKernel(codes)
+    kernel.add([np.array([j % 5.0, np.nan]) for j in range(columns)])
+    assert [s / 2**39 for s in kernel.sums] == [min(j % 5, 4) for j in range(columns)]
+
+
 def test_widest_codes_add_exactly() -> None:
     """Steps just below 2^42, the most a column can have: the float sums inside a piece are at their limit of 2^53."""
     codes = BoxCodes.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
     assert 2**42 - 2 <= int(codes.steps[0]) <= 2**42
     kernel = BoxKernel(codes)
-    kernel.add([np.full(3 * PIECE_ROWS + 5, np.inf)])
-    assert kernel.sums == [(3 * PIECE_ROWS + 5) * int(codes.steps[0])]
+    kernel.add([np.full(3 * PIECE_NUMBERS + 5, np.inf)])
+    assert kernel.sums == [(3 * PIECE_NUMBERS + 5) * int(codes.steps[0])]
     ball = BallKernel(BallCodes(np.zeros(1), 1.0))
     ball.add([np.full(3 * PIECE_ROWS + 5, -1e300)])
     assert ball.sums == [(3 * PIECE_ROWS + 5) * int(BallCodes(np.zeros(1), 1.0).encode(np.array([[-1e300]]))[0, 0])]

@@ -15,15 +15,15 @@ from functools import lru_cache
 import mpmath
 import numpy as np
 import pytest
+from planting import plant
 from scipy import stats
 
 from gaussmith.errors import GaussmithError
-from gaussmith.noise import decide, normal_integers
+from gaussmith.noise import decide, normal, normal_integers
 from gaussmith.noise.keystream import Keystream
 
 LEVEL = 2e-11
 Sampler = Callable[[int, int], np.ndarray]
-ONES = 2**64 - 1
 
 
 def two_sided(below: float, above: float) -> float:
@@ -106,7 +106,7 @@ def check_magnitudes(draw: Sampler) -> float:
 
 def check_signs(draw: Sampler) -> float:
     """The sign is a fair coin, unrelated to the draw's size, to its last bit, to the next sign and to its place."""
-    # Calls of 150 · 64 draws: made in one block, so that the signs of 64 draws come from one word.
+    # Calls of 150 · 64 draws, each made in one block.
     drawn = np.concatenate([draw(9600, 52) for _ in range(100)])
     plus, size = drawn > 0, np.abs(drawn)
     events = [plus, plus[::2] ^ plus[1::2], plus ^ (size & 1 == 1)]
@@ -278,33 +278,55 @@ def test_planted_faults_are_rejected(check, fault):
     assert check(fault) < LEVEL
 
 
+SAMPLER_FAULTS = {
+    "every point of an edge cell": (normal._throw, "edge[~accepted]", "edge[:0]", check_values(2)),
+    "no point of an edge cell": (normal._throw, "edge[~accepted]", "edge", check_values(2)),
+    "heights not looked at": (normal._compute_margins, "heights * 2.0**-48", "0.0", check_values(2)),
+    "levels not looked at": (normal._compute_margins, "margins -= levels", "pass", check_values(2)),
+    "half of the exponent": (normal._compute_margins, "-0.5", "-0.25", check_values(2)),
+    "places rounded down": (normal._draw, "1 << MOST_BITS - bits", "0", check_values(0)),
+    "rejected points kept": (normal._close, "block[gaps] = block[kept:][behind]", "pass", check_values(2)),
+    "the last points twice": (normal._close, "return kept", "return len(block)", check_repeats),
+}
+
+
+@pytest.mark.parametrize("fault", SAMPLER_FAULTS)
+def test_faults_of_the_sampler_are_rejected(fault, monkeypatch):
+    function, right, wrong, check = SAMPLER_FAULTS[fault]
+    plant(monkeypatch, function, right, wrong)
+    assert check(normal_integers) < LEVEL
+
+
 # ── the far tail, which chance does not reach: forced ───────────────────────────────────────────────────────────
 
 
-def check_far_tail(decide_whole: Callable[[int, Callable[[], int]], int]) -> float:
-    """Given that U begins with 72 ones, its whole part is above 9 with a probability of about one half."""
-    n = 3000
-    with mpmath.workdps(60):
-        total = mpmath.fsum(mpmath.exp(-mpmath.mpf(k * k) / 2) for k in range(40))
-        beyond = mpmath.fsum(mpmath.exp(-mpmath.mpf(k * k) / 2) for k in range(10, 40))
-        probability = float(beyond / total * 2**72)
-    further = iter((Keystream().words(n) | np.uint64(0xFF << 56)).tolist())
-    stream = Keystream()
+Settler = Callable[[int, Callable[[], int]], int | None]
 
-    def settle_one() -> int:
-        words = iter([next(further)])
-        return decide_whole(ONES, lambda: next(words, None) or int(stream.words(1)[0]))
 
-    return count_p(sum(settle_one() > 9 for _ in range(n)), n, probability)
+def check_far_tail(settle_far: Settler) -> float:
+    """Of points in the lowest part of the far cell so many are accepted, on each side, nearer and farther."""
+    n, stream = 20_000, Keystream()
+    settled = [settle_far(height >> 25, lambda: int(stream.words(1)[0])) for height in stream.words(n).tolist()]
+    z = np.array([place / 2.0**53 for place in settled if place is not None])
+    with mpmath.workdps(30):
+        area = 2**9 * 2**6 * 803 * mpmath.sqrt(2 * mpmath.pi)  # of a strip's lowest part, over the curve's
+        beyond = {edge: float(area * mpmath.ncdf(-edge)) for edge in (6, mpmath.mpf("6.15"), mpmath.mpf("6.5"))}
+    counts = [count_p(int((np.abs(z) >= float(edge)).sum()), n, p) for edge, p in beyond.items()]
+    return smallest([*counts, count_p(int((z > 0).sum()), len(z), 0.5), 1.0 if (np.abs(z) >= 6).all() else 0.0])
 
 
 def test_the_far_tail_has_its_weight():
-    assert check_far_tail(decide.decide_whole) > LEVEL
+    assert check_far_tail(decide.settle_far) > LEVEL
 
 
-def test_a_support_cut_at_the_last_threshold_is_rejected():
-    assert check_far_tail(lambda word, more: 9) < LEVEL
-    assert check_far_tail(lambda word, more: 10) < LEVEL
+def cut(settled: int | None) -> int | None:
+    return None if settled is None or abs(settled) > 6.5 * 2**53 else settled
+
+
+def test_a_support_that_is_cut_or_lopsided_is_rejected():
+    assert check_far_tail(lambda height, more: None) < LEVEL
+    assert check_far_tail(lambda height, more: cut(decide.settle_far(height, more))) < LEVEL
+    assert check_far_tail(lambda height, more: decide.settle_far(height, lambda: more() & ~1)) < LEVEL
 
 
 # ── freshness ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from refusals import refused
 from gaussmith import noise
 from gaussmith.errors import RequestError
 from gaussmith.noise import decide, normal, normal_integers
+from gaussmith.noise.cells import make_cover
 from gaussmith.noise.keystream import Keystream
 
 ONES = 2**64 - 1
@@ -38,7 +39,7 @@ def test_every_size_is_served_in_full(size):
     assert np.count_nonzero(drawn) == size  # a draw of 0 has probability 2^-53: an unfilled place would show
 
 
-@pytest.mark.parametrize("bits", [0, 1, 52, 56])
+@pytest.mark.parametrize("bits", [0, 1, 51, 52])
 def test_bits_set_the_scale(bits):
     deviations = normal_integers(2000, bits) / 2.0**bits
     assert 0.5 < deviations.std() < 2
@@ -53,8 +54,8 @@ def test_a_negative_size_is_refused():
         normal_integers(-1)
 
 
-@pytest.mark.parametrize("bits", [-1, 57, 64])
-def test_bits_outside_64_bit_integers_are_refused(bits):
+@pytest.mark.parametrize("bits", [-1, 53, 64])
+def test_bits_beyond_the_digits_of_a_place_are_refused(bits):
     with refused("noise-bits-out-of-range", RequestError, says="use bits=52", bits=bits):
         normal_integers(1, bits)
 
@@ -79,77 +80,122 @@ def test_the_room_opens_without_heavy_libraries():
     assert done.stdout.strip() == "set()"
 
 
-def test_words_are_asked_for_block_by_block_then_for_the_signs():
+def point(cell: int, fraction: int = 0) -> int:
+    """The word of a point: its cell, and the first 48 digits of its place there."""
+    return cell << 48 | fraction
+
+
+def cell_of(bin_: int, level: int | None = None) -> int:
+    """A sure cell of a bin, or its edge cell at a level."""
+    cover = make_cover()
+    if level is None:
+        return int(np.flatnonzero(cover.bins[: cover.first_edge] == bin_)[0])
+    of_edge = np.flatnonzero(cover.bins[cover.first_edge :] == bin_)
+    return cover.first_edge + int(of_edge[cover.levels[of_edge] == level][0])
+
+
+FAR_CELL = make_cover().first_edge + make_cover().far
+LEFT_OVER = 2**16 - 1
+
+
+def few(monkeypatch) -> None:
+    """Two points more than are asked for, so that a test can say what all of them are."""
+    monkeypatch.setattr(normal, "SPARE", 2)
+
+
+def test_words_are_asked_for_block_by_block_then_for_the_heights():
+    # Words of 0 are points at the left end of the first cell, which is sure.
     words = Words()
-    # Words of 0: k = 0, X = 0, V = 0 < 1: all accepted, sign plus.
-    assert normal._draw(3, 52, words).tolist() == [0, 0, 0]
-    assert words.requests == [3 * 20, 1]
+    place = int(make_cover().bins[0]) << 47
+    assert normal._draw(3, 52, words).tolist() == [place] * 3
+    assert words.requests == [3 + normal.SPARE, 0]
+    words = Words()
+    assert normal._draw(64, 52, words).tolist() == [place] * 64
+    assert words.requests == [64 + 2 + normal.SPARE, 0]
+    words = Words([point(FAR_CELL), point(LEFT_OVER), point(LEFT_OVER)], [ONES] * 3)
+    assert normal._draw(3, 52, words).tolist() == [place] * 3
+    assert words.requests == [3 + normal.SPARE, 3]
+    words = Words()
+    assert len(normal._draw(normal.BLOCK + 1, 52, words)) == normal.BLOCK + 1
+    assert words.requests == [normal.BLOCK, 0, 1 + normal.SPARE, 0]
 
 
-@pytest.mark.parametrize("bits", [0, 1, 7, 52, 56])
-@pytest.mark.parametrize("x", [0, 1, 2**63 - 1, 2**63, 2**63 + 2**10, ONES - 2**9, ONES])
-@pytest.mark.parametrize("k", [0, 1, 2, 8])
-def test_the_sum_is_rounded_to_the_nearest_integer(bits, x, k):
-    u = normal.THRESHOLDS[k] - 1
-    n = 17
-    for sign, sign_word in ((1, 0), (-1, ONES)):
-        words = Words([u] * n + [x] * n, [sign_word])
-        expected = (((k << 64) + x) * 2**bits + 2**63) >> 64
-        assert normal._draw(1, bits, words).tolist() == [sign * expected]
+def test_some_points_of_the_smallest_call_are_in_edge_cells():
+    """Whether or not the one returned is: 128 points without one come once in 60 calls."""
+    assert 0.015 < (make_cover().first_edge / 2**16) ** (1 + normal.SPARE) < 0.017
 
 
-def test_rejected_proposals_are_not_returned():
-    n = 17
-    u, x, v = [0] * n, [ONES] * n, [ONES] * n
-    x[5], v[5] = 2**63, 2**62
-    words = Words(u + x + v, [0])
-    assert normal._draw(1, 2, words).tolist() == [2]
+@pytest.mark.parametrize("bits", [0, 1, 5, 6, 7, 51, 52])
+@pytest.mark.parametrize("x", [0, 1, 2**47 - 1, 2**47, 2**47 + 1, 2**48 - 2, 2**48 - 1])
+@pytest.mark.parametrize("j", [0, 1, 2, 15, 16, 100, -1, -2, -16, -17, -100])
+def test_the_place_is_rounded_to_the_nearest_integer(bits, x, j):
+    words = Words([point(cell_of(j), x)])
+    expected = ((j << 48) + x + (1 << 52 - bits)) >> 53 - bits
+    assert normal._draw(1, bits, words).tolist() == [expected]
 
 
-def test_a_block_without_an_accepted_proposal_is_followed_by_another():
-    n = 17
-    words = Words([0] * n + [ONES] * n + [ONES] * n, [], [0] * n + [2**62] * n)
-    assert normal._draw(1, 2, words).tolist() == [1]
-    assert words.requests == [3 * n, 0, 3 * n, 1]
+@pytest.mark.parametrize("gaps", [[], [0], [11], [0, 11], [10, 11], [0, 5, 10], [3, 4, 8, 9], [*range(8)]])
+def test_the_last_points_take_the_places_of_rejected_ones(gaps, monkeypatch):
+    monkeypatch.setattr(normal, "SPARE", 8)
+    answer = [point(LEFT_OVER) if i in gaps else point(cell_of(i - 6)) for i in range(12)]
+    last = iter([i for i in range(12 - len(gaps), 12) if i not in gaps])
+    kept = [next(last) if i in gaps else i for i in range(12 - len(gaps))]
+    drawn = normal._draw(4, 52, Words(answer))
+    assert drawn.tolist() == [(i - 6) << 47 for i in kept[:4]]
 
 
-@pytest.mark.parametrize(("more", "k"), [([0], 9), ([ONES, 0], 13), ([ONES, ONES, 0], 16), ([ONES] * 7 + [0], 26)])
-def test_words_beyond_the_last_threshold_reach_any_whole_part(more, k):
-    n = 17
-    words = Words([ONES] + [0] * (n - 1), *([word] for word in more))
-    first = normal._draw(1, 52, words)
-    assert first.tolist() == [k << 52]
-    assert words.requests == [3 * n] + [1] * len(more) + [1]
+def test_a_block_without_enough_points_is_followed_by_another(monkeypatch):
+    few(monkeypatch)
+    words = Words([point(LEFT_OVER)] * 3, [], [point(cell_of(32))] * 3)
+    assert normal._draw(1, 2, words).tolist() == [4]
+    assert words.requests == [3, 3, 3, 0]
+    words = Words([point(LEFT_OVER)] * 3 + [point(cell_of(-32))], [], [point(cell_of(32))] * 3)
+    assert normal._draw(2, 2, words).tolist() == [-4, 4]
+    assert words.requests == [4, 3, 3, 0]
 
 
-def test_a_draw_that_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(normal, "settle", lambda *words, more: 127)
+def test_an_edge_cell_is_decided_by_the_height(monkeypatch):
+    few(monkeypatch)
+    # In bin 20 the curve falls from 660.5 to 647.4: at the left end all of the cell from 659 to 660 is below it.
+    cell = cell_of(20, 659)
+    words = Words([point(cell, 2**48 - 1)] * 2 + [point(cell)], [ONES] * 3)
+    assert normal._draw(1, 52, words).tolist() == [20 << 47]
+
+
+@pytest.mark.parametrize(("coins", "place"), [([0, 0], 6 << 52), ([0, 1], -6 << 52), ([1, 0, 0], 7 << 52)])
+@pytest.mark.parametrize("further", [0, 2**63])
+def test_the_far_cell_reaches_what_lies_beyond_the_bins(coins, place, further, monkeypatch):
+    few(monkeypatch)
+    words = Words([point(FAR_CELL)] + [point(LEFT_OVER)] * 2, [0] * 3, *([coin] for coin in coins), [further])
+    drawn = normal._draw(1, 52, words).tolist()
+    assert drawn == [place + (further >> 12) * (1 if place > 0 else -1)]
+    assert words.requests == [3, 3, *[1] * (len(coins) + 2)]
+
+
+@pytest.mark.parametrize("k", [13, 20, 126])
+def test_coins_reach_any_whole_part(k):
+    coins = iter([1] * (k - 6) + [0, 0])
+    assert decide.settle_far(0, more=lambda: next(coins, 0)) == k << 53
+
+
+def test_a_draw_that_does_not_fit_is_refused():
+    coins = iter([1] * (127 - 6) + [0, 0])
     with refused("draw-too-large"):
-        normal._draw(1, 52, Words([ONES]))
-
-
-def test_the_largest_draw_fits(monkeypatch):
-    monkeypatch.setattr(normal, "settle", lambda *words, more: 126)
-    n = 17
-    words = Words([ONES] + [0] * (n - 1) + [ONES] * n, [ONES])
-    assert normal._draw(1, 56, words).tolist() == [-127 << 56]
+        decide.settle_far(0, more=lambda: next(coins, 0))
 
 
 def test_a_margin_within_the_stated_error_is_settled_exactly(monkeypatch):
     asked = []
-    monkeypatch.setattr(normal, "settle", lambda *words, more: asked.append(words))
-    n = 17
-    half = round(2**64 * np.exp(-1 / 8))  # V as near to e^{−X²/2} at X = ½ as doubles can tell
-    near, far = round(2**64 * normal.ERROR * 0.99), round(2**64 * normal.ERROR * 1.01)
-    v = [half - near, half + near, half - far, half + far, half - 2 * far] + [0] * (n - 5)
-    drawn = normal._draw(1, 52, Words([0] * n + [2**63] * n + v))
-    assert asked == [(0, 2**63, half - near), (0, 2**63, half + near)]
-    assert drawn.tolist() == [2**51]
-
-
-def test_settling_returns_none_for_a_rejected_proposal():
-    assert decide.settle(0, ONES, ONES, more=lambda: 0) is None
-    assert decide.settle(2**63 + 2**62, 0, 0, more=lambda: 0) == 1
+    monkeypatch.setattr(normal, "SPARE", 8)
+    monkeypatch.setattr(normal, "settle", lambda *of: asked.append(of[:3]) or False)
+    edge = normal.HEIGHT * np.exp(-((20.5 / 32) ** 2) / 2)
+    level = int(edge)
+    at_edge = round(2**48 * (edge - level))
+    near, far = round(2**48 * normal.ERROR * 0.99), round(2**48 * normal.ERROR * 1.01)
+    heights = [at_edge - near, at_edge + near, at_edge + far, at_edge - far]
+    words = Words([point(cell_of(20, level), 2**47)] * 4 + [point(LEFT_OVER)] * 5, [height << 16 for height in heights])
+    assert normal._draw(1, 52, words).tolist() == [(20 << 47) + 2**46]
+    assert asked == [((20 << 48) + 2**47, level, height) for height in heights[:2]]
 
 
 def test_two_keystreams_share_no_word():

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from gaussmith.engines.polars import POLARS
-from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, is_whole
+from gaussmith.engines.whole_columns import AS_THEY_ARE, PIECE, columns_of, is_whole
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.kernels import BoxKernel, MaskedCodes, MaskedKernel
 from gaussmith.totals.records import Records
@@ -50,6 +50,37 @@ def test_sums_are_those_of_doubles(dtype: Any, bounds: tuple[float, float]) -> N
         masked.add(columns_of(frame[start : start + 150]))
         expected.add([each.to_numpy() for each in doubles[start : start + 150]])
     assert (masked.sums, masked.records) == (expected.sums, expected.records)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if dtype.is_integer()], ids=str)
+@pytest.mark.parametrize("top", [65_534, 65_535, 65_536, 65_537, 1 << 22])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_pieces_of_the_largest_values_add_up(dtype: Any, top: int, sign: int) -> None:
+    """Where 32 bits hold the sum of a piece they are used, and no longer."""
+    end = int(np.iinfo(str(dtype).lower()).max if sign > 0 else np.iinfo(str(dtype).lower()).min)
+    (found,) = columns_of(pl.DataFrame({"x": pl.repeat(end, 2 * PIECE + 1, dtype=dtype, eager=True)}))
+    clamped = min(max(end, -top), top)
+    assert found.clamped_sum(-top, top) == (2 * PIECE + 1) * clamped
+
+
+@pytest.mark.parametrize("columns", [3, 150])
+def test_many_codings_of_many_rows_are_added_up_in_pieces(columns: int) -> None:
+    """More columns than fit a piece, codings of several columns among them, and values that are missing."""
+    rows = 1 << (17 if columns == 3 else 11)
+    generator = np.random.default_rng()
+    frame = [np.where(generator.random(rows) < 0.1, np.nan, generator.normal(50, 40, rows)) for _ in range(columns)]
+    one, two = BoxCodes.for_bounds([0], [100], [7]), BoxCodes.for_bounds([0, -3], [100, 80], [7, 8])
+    parts = [(one, (j,), (0,) if j % 2 else ()) for j in range(columns)]
+    parts += [(two, (j, j + 1), (1,)) for j in range(columns - 1)]
+    kernel = MaskedKernel(MaskedCodes(tuple(parts)))
+    kernel.add(frame)
+    wanted, records = [], []
+    for codes, places, present in parts:
+        table = np.column_stack([frame[place] for place in places])
+        table = table[~np.isnan(table[:, list(present)]).any(axis=1)]
+        wanted += codes.encode(table).sum(axis=0).tolist()
+        records.append(len(table))
+    assert kernel.sums == [*wanted, *records]
 
 
 def test_integers_are_not_made_doubles() -> None:

@@ -58,10 +58,7 @@ class CellCodes(Codes):
             at = places[:, way[0]] if way else np.zeros(len(places), np.int64)
             for i in way[1:]:
                 at = at * self.sizes[i] + places[:, i]
-            if weights is None:
-                sums[start : start + width] += np.bincount(at, minlength=width)
-            else:
-                np.add.at(sums[start : start + width], at, weights)
+            np.add.at(sums[start : start + width], at, 1 if weights is None else weights)
             start += width
 
     def encode(self, rows: npt.NDArray[np.int64]) -> Words:

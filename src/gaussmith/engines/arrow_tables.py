@@ -7,6 +7,7 @@ some of them would make Polars panic.
 from __future__ import annotations
 
 import importlib.util
+import mmap
 import typing
 import weakref
 from collections.abc import Sequence
@@ -144,16 +145,18 @@ def _read_mapped(paths: Sequence[str], columns: Sequence[str]) -> typing.Iterato
     import pyarrow as pa
 
     for path in paths:
-        with pa.memory_map(path) as file:
-            reader = pa.ipc.open_file(file)
-            names = reader.schema.names
-            wanted = sorted({names.index(name) for name in columns})
-            if 2 * len(wanted) < len(names):  # a choice of fields is copied, but no other field is unpacked
-                reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=wanted))
-            for i in range(reader.num_record_batches):
-                batch = pl.from_arrow(reader.get_batch(i))
-                assert isinstance(batch, pl.DataFrame)
-                yield batch.select(pl.col(name).alias(f"x{j}") for j, name in enumerate(columns))
+        with open(path, "rb") as file:
+            # A map of Python's own: for one of PyArrow's the system is told of every column that is about to be read.
+            mapped = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        reader = pa.ipc.open_file(mapped)
+        names = reader.schema.names
+        wanted = sorted({names.index(name) for name in columns})
+        if 2 * len(wanted) < len(names):  # a choice of fields is copied, but no other field is unpacked
+            reader = pa.ipc.open_file(mapped, options=pa.ipc.IpcReadOptions(included_fields=wanted))
+        for i in range(reader.num_record_batches):
+            batch = pl.from_arrow(reader.get_batch(i))
+            assert isinstance(batch, pl.DataFrame)
+            yield pl.DataFrame([batch[name].alias(f"x{j}") for j, name in enumerate(columns)])
 
 
 def _needs_care(kind: Any) -> bool:

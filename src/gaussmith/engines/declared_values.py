@@ -25,7 +25,7 @@ PLAIN_NUMBERS = {"Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U"
 """Types of columns whose numbers are compared as they are."""
 
 MIN_ROWS, MAX_ROWS = 1 << 16, 1 << 23
-"""Limits on the records that are counted at a time."""
+"""Limits on the records of a frame that are counted at a time."""
 
 PIECE = 1 << 15
 """Doubles cast at a time: what is made of them on the way stays in the processor's cache."""
@@ -109,7 +109,7 @@ def _cast_within(x: npt.NDArray[Any], low: int, span: int, found: Words) -> None
 
 
 def rows_at_a_time(keys: Sequence[GroupKeys]) -> int:
-    """How many records are counted at a time: of each batch the counting costs as much as there are cells."""
+    """How many records of a frame are counted at a time: the more labels there are, the more a batch costs."""
     return max(MIN_ROWS, min(8 * math.prod(len(key.codes) for key in keys), MAX_ROWS))
 
 

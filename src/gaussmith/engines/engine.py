@@ -79,7 +79,7 @@ class Unsteady(Exception):
 
 
 class AddUp(Protocol):
-    """A function that sums the codes of numbers that an engine returns in pieces: `gaussmith.totals.kernels.add_up`."""
+    """A function that sums the codes of numbers that an engine returns in pieces: `gaussmith.totals.records.add_up`."""
 
     def __call__(
         self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None

@@ -1,8 +1,9 @@
 """The only place that draws random bits: exact normal integers.
 
 - keystream: uniform words, fresh for every call
-- normal: the fast path, blocks of proposals in numpy
-- decide: the exact slow path, for a proposal that doubles cannot decide
+- cells: the area into which points are thrown
+- normal: the fast path, blocks of points in numpy
+- decide: the exact slow path, for a point that doubles cannot decide
 """
 
 from __future__ import annotations

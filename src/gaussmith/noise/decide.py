@@ -1,71 +1,91 @@
-"""The exact slow path: one proposal decided by integer arithmetic and as many random bits as it takes.
+"""The exact slow path: one point decided by integer arithmetic and as many random bits as it takes.
 
-The words of a proposal are the first 64 binary digits of three uniform reals U, X, V in [0, 1):
-
-    k = min{j : U < C_j},   C_j = Σ_{i≤j} e^{−i²/2} / Σ_{i≥0} e^{−i²/2},        accepted when V < e^{−X(2k+X)/2}.
-
-Every comparison is made between integers that enclose both sides. While the enclosures overlap, the reals are given
-64 more random digits and the enclosures are made 64 bits narrower, which leaves a doubt about once in 2^60.
-There is no floating point here and no last k, so nothing is truncated.
+A point has a place z and a height, both uniform reals of which some binary digits are drawn. Whether it lies below the
+curve c · e^{−z²/2} is decided between integers that enclose both sides. While the enclosures overlap, place and height
+are given 64 more random digits and the enclosures are made 64 bits narrower, which leaves a doubt about once in 2^55.
+There is no floating point here and no last place, so nothing is truncated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
+
+from gaussmith.errors import GaussmithError
+from gaussmith.noise.cells import FAR, HEIGHT, PLACES
+
+DIGITS = 48
+"""Binary digits of a place within its bin, and of a height within its cell, with which a decision begins."""
 
 WORD = 64
 GUARD = 16
 """Enclosures are this many bits narrower than the random real they are compared with."""
 
+LARGEST = 126
+"""The largest whole part that is returned, which keeps noise of 52 binary places below 2^59."""
 
-def settle(first: int, second: int, third: int, more: Callable[[], int]) -> int | None:
-    """The whole part k of the accepted proposal, or None when it is rejected: what the exact reals say.
 
-    `first`, `second`, `third` are the leading words of U, X, V; `more()` gives the next random word when one of
-    them must be known more precisely.
+def settle(place: int, level: int, height: int, more: Callable[[], int]) -> bool:
+    """Whether a point of an edge cell lies below the curve: what the exact reals say.
 
-    >>> settle(0, 0, 0, more=lambda: 0), settle(0, 2**63, 2**64 - 1, more=lambda: 0)
-    (0, None)
+    Its place begins with `place`, in units of 2^−53; its height above the bottom of the cell with `height`, in units of
+    2^−48; `more()` gives the next random word when they must be known more precisely.
+
+    >>> settle(0, HEIGHT - 1, 0, more=lambda: 0), settle(31 << DIGITS, HEIGHT - 1, 0, more=lambda: 0)
+    (True, False)
     """
-    k = decide_whole(first, more)
-    return k if decide_acceptance(k, second, third, more) else None
+    return decide(place, (level << DIGITS) + height, DIGITS, PLACES, more)
 
 
-def decide_whole(word: int, more: Callable[[], int]) -> int:
-    """The k with C_{k−1} ≤ U < C_k, where U begins with `word` and goes on with `more()`.
+def settle_far(height: int, more: Callable[[], int]) -> int | None:
+    """The place of a point of the far cell in units of 2^−53, or None when it is not below the curve.
 
-    >>> decide_whole(2**63, more=lambda: 0)
-    0
-    """
-    u, digits = word, WORD
-    while True:
-        sums, (total_low, total_high) = _cumulate(digits + GUARD)
-        for k, (low, high) in enumerate(sums):
-            if (u + 1) * total_high <= low << digits:
-                return k
-            if u * total_low < high << digits:
-                break
-        u, digits = u << WORD | more(), digits + WORD
+    The cell is cut into strips without end: to the right and to the left one for each whole part k = 6, 7, …, with a
+    width of 1 and a height of 2^−(k+1). All of them together are as large as one cell, and the curve is below the top
+    of each. Coins choose a strip by its area; then the point is decided as any other.
 
-
-def decide_acceptance(whole: int, fraction: int, word: int, more: Callable[[], int]) -> bool:
-    """Whether V < e^{−X(2k+X)/2}, where k = `whole`, X begins with `fraction`, V with `word`, both go on with `more()`.
-
-    >>> decide_acceptance(0, 2**63, 0, more=lambda: 0)
+    >>> coins = iter([1, 1, 0, 1, 0, 0])  # k = 8, to the left, then the digits of the place and the height
+    >>> settle_far(0, more=lambda: next(coins)) == -(8 << 53) - 1
     True
     """
-    x, v, digits = fraction, word, WORD
+    if height >> DIGITS - 9:  # above 2^−9 of its height a strip is above the curve, whichever it is
+        return None
+    k = FAR
+    while more() & 1:
+        k += 1
+    left = more() & 1
+    place, height = k << WORD | more(), height << WORD - DIGITS | more() >> DIGITS
+    if not decide(place, height, WORD, 0, more, lowered=k + 1):
+        return None
+    if k > LARGEST:
+        raise GaussmithError(
+            "a draw beyond 127 standard deviations",
+            "noise must fit in 64 bits",
+            "draw again: this never happens by chance",
+            code="draw-too-large",
+        )
+    place >>= WORD - DIGITS - PLACES
+    return ~place if left else place
+
+
+def decide(place: int, height: int, digits: int, places: int, more: Callable[[], int], lowered: int = 0) -> bool:
+    """Whether 2^−lowered · y < c · e^{−z²/2}, where z begins with `place` and y with `height`.
+
+    Both are known to `digits` binary digits and go on with `more()`; z is in units of 2^−places.
+
+    >>> decide(0, 0, 64, 0, more=lambda: 0)
+    True
+    """
     while True:
-        # X lies in [x, x+1]/2^digits and the exponent X(2k+X)/2 grows with X.
-        nearest, farthest = (end * ((whole << digits + 1) + end) for end in (x, x + 1))
-        low, _ = enclose_exponential(farthest, 2 * digits + 1, digits + GUARD)
-        if v + 1 << GUARD <= low:
+        # z lies between `place` and `place` + 1, both on one side of 0, and the exponent z²/2 grows with its size.
+        nearest, farthest = sorted((place * place, (place + 1) ** 2))
+        shift, precision = 2 * (digits + places) + 1, digits + lowered + GUARD
+        low, _ = enclose_exponential(farthest, shift, precision)
+        if height + 1 << GUARD <= HEIGHT * low:
             return True
-        _, high = enclose_exponential(nearest, 2 * digits + 1, digits + GUARD)
-        if v << GUARD >= high:
+        _, high = enclose_exponential(nearest, shift, precision)
+        if height << GUARD >= HEIGHT * high:
             return False
-        x, v, digits = x << WORD | more(), v << WORD | more(), digits + WORD
+        place, height, digits = place << WORD | more(), height << WORD | more(), digits + WORD
 
 
 def enclose_exponential(numerator: int, shift: int, precision: int) -> tuple[int, int]:
@@ -100,20 +120,3 @@ def enclose_exponential(numerator: int, shift: int, precision: int) -> tuple[int
 def _raise(number: int, shift: int) -> int:
     """number / 2^shift, rounded up."""
     return -(-number >> shift)
-
-
-@lru_cache(maxsize=8)
-def _cumulate(precision: int) -> tuple[tuple[tuple[int, int], ...], tuple[int, int]]:
-    """Enclosures of 2^precision · Σ_{i≤k} e^{−i²/2} for k = 0, 1, … until the terms vanish, and of the whole sum."""
-    sums = tuple(_accumulate(precision))
-    low, high = sums[-1]
-    return sums, (low, high + 1)  # terms beyond the last, which was at most 1, add up to less than 1
-
-
-def _accumulate(precision: int) -> Iterator[tuple[int, int]]:
-    low = high = i = 0
-    term_high = 2
-    while term_high > 1:
-        term_low, term_high = enclose_exponential(i * i, 1, precision)
-        low, high, i = low + term_low, high + term_high, i + 1
-        yield low, high

@@ -1,61 +1,48 @@
-"""Exact normal integers, the fast path: a block of proposals at a time in numpy, the rare doubtful one by `decide`.
+"""Exact normal integers, the fast path: a block of points at a time in numpy, the rare doubtful one by `decide`.
 
-A proposal is three uniform reals U, X, V in [0, 1), of which the first 64 binary digits are drawn. U picks the whole
-part k with probability ∝ e^{−k²/2}, X is the fraction, and the proposal is accepted when V < e^{−X(2k+X)/2}. Since
+A point is thrown evenly into an area that covers the bell curve c · e^{−z²/2}, and kept when it lies below the curve:
+its place z is then exactly a standard normal. The area is made of 2^16 cells (`cells`). A word of 64 random bits is a
+cell and the first 48 binary digits of the place within it; in 31 of 32 cells every point lies below the curve, and
+nothing more is needed. In a cell that the curve crosses a second word gives the height of the point.
 
-    e^{−k²/2} · e^{−X(2k+X)/2} = e^{−(k+X)²/2},
-
-an accepted k + X is exactly |Z| for a standard normal Z. A fair bit used for nothing else gives the sign.
-
-Why the law is exact although 64 digits are drawn: k and acceptance are functions of the three reals. Here they are
-read off 64 digits only when all reals that begin with these digits agree (a word of U different from every threshold,
-V farther from the computed exponential than `ERROR`); otherwise `decide` draws further digits of the same reals until
-they agree. So each proposal is decided as the reals would decide it, and the result needs no digit of X beyond the
-first 57: it is the exact function of the exact reals. See docs/decisions/0002-exact-normal-integers.md.
+Why the law is exact although few digits are drawn: whether a point is kept is a function of two real numbers. Here it
+is read off their first digits only when all reals that begin with these agree (a sure cell; a height farther from the
+computed curve than `ERROR`); otherwise `decide` draws further digits of the same reals until they agree. So each point
+is decided as the reals would decide it, and the result needs no digit of a place beyond the first 48: it is the exact
+function of the exact reals. See docs/decisions/0002-exact-normal-integers.md.
 """
 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import GaussmithError, RequestError
-from gaussmith.noise.decide import settle
+from gaussmith.errors import RequestError
+from gaussmith.noise.cells import HEIGHT, PLACES, make_cover
+from gaussmith.noise.decide import DIGITS, settle, settle_far
 from gaussmith.noise.keystream import Keystream
 
 Words = Callable[[int], npt.NDArray[np.uint64]]
 
-DEFAULT_BITS = 52
-MOST_BITS = 56
-LARGEST = 126
-"""The largest whole part that is returned: 127 · 2^56 fits a signed 64-bit integer."""
+DEFAULT_BITS = MOST_BITS = DIGITS + PLACES - 1
+"""52: one digit of the place is left for rounding."""
 
-BLOCK = 1 << 14
-"""Proposals at a time: their buffers stay in the processor's second cache."""
+BLOCK = 1 << 15
+"""Points at a time: their buffers stay in the processor's second cache."""
 
-ERROR = 2.0**-40
-"""No computed acceptance probability is this far from the true one; the derivation is at `_compute_margins`."""
+SPARE = 128
+"""Points beyond those that are needed: among so many some are in edge cells, whether the one returned is or not, so
+that the time of a small call does not tell."""
 
-THRESHOLDS = (
-    0x92025B19482CE72B,
-    0xEA91798547A0EF93,
-    0xFE5415C6E9DA4BAE,
-    0xFFF3523319908C11,
-    0xFFFFDC31B8EF5942,
-    0xFFFFFFDAA2D72344,
-    0xFFFFFFFFF1A20DA4,
-    0xFFFFFFFFFFFDF76C,
-    0xFFFFFFFFFFFFFFE4,
-    0xFFFFFFFFFFFFFFFF,
-)
-"""floor(2^64 · P(k ≤ j)) for j = 0 … 9. A word equal to one of them is decided by further digits; the last is the
-largest word there is, so whatever lies beyond k = 9 is reached through it."""
+ERROR = 2.0**-31
+"""No computed height of the curve is this far from the true one; the derivation is at `_compute_margins`."""
 
-_THRESHOLD_BELOW = np.array((0xFFFFFFFFFFFFFFFF, *THRESHOLDS), dtype=np.uint64)
-# Entry 0 stands for "none": words with k = 0 lie below the first threshold and never equal it.
+TOP = 3 if sys.byteorder == "little" else 0
+"""Where in a word its first 16 bits are."""
 
 
 def normal_integers(size: int, bits: int = DEFAULT_BITS) -> npt.NDArray[np.int64]:
@@ -66,8 +53,8 @@ def normal_integers(size: int, bits: int = DEFAULT_BITS) -> npt.NDArray[np.int64
     Guarantee: given uniform random bits the law is exact, not approximate: added to an integer y the result is the
     continuous normal 2^bits · Z + y, rounded. A draw beyond 127 standard deviations (probability below 2^−11000)
     does not fit the result and raises.
-    Requires (checked): size ≥ 0, 0 ≤ bits ≤ 56. Requires (owed): what `Keystream` requires; a numpy exponential with
-    error below 2^−41 on [−10, 0].
+    Requires (checked): size ≥ 0, 0 ≤ bits ≤ 52. Requires (owed): what `Keystream` requires; a numpy exponential with
+    error below 2^−41 on [−18, 0].
     Rounding: to nearest. Ties have probability 0.
 
     >>> noise = normal_integers(1000)
@@ -84,96 +71,92 @@ def normal_integers(size: int, bits: int = DEFAULT_BITS) -> npt.NDArray[np.int64
     return _draw(size, bits, Keystream().words)
 
 
-class _Desk:
-    """Room for one block of proposals, used again for every block of a call: fresh pages cost more than the sums."""
-
-    def __init__(self, size: int) -> None:
-        self.whole = np.empty(size, dtype=np.uint8)
-        self.exponent = np.empty(size)
-        self.real = np.empty(size)
-        self.flag = np.empty(size, dtype=np.bool_)
-        self.doubtful = np.empty(size, dtype=np.bool_)
-
-
 def _draw(size: int, bits: int, words: Words) -> npt.NDArray[np.int64]:
-    """The first `size` accepted proposals made of `words`, signed and rounded.
+    """So many places of accepted points made of `words`, rounded.
 
-    Words are taken block by block: n for U, n for X, n for V in one request; one at a time for further digits; then
-    one bit for the sign of each accepted proposal.
+    Words are taken block by block: one for each point in one request; one for the height of each point in an edge cell;
+    one at a time for further digits.
     """
-    noise = np.empty(size, dtype=np.int64)
-    n = min(BLOCK, size + size // 2 + 16)  # about 1.4 proposals make one draw
-    desk = _Desk(n)
+    noise = np.empty(size + min(size, BLOCK) // 32 + SPARE, dtype=np.int64)  # room for points that will not be needed
     filled = 0
     while filled < size:
-        u, x, v = words(3 * n).reshape(3, n)
-        whole, accepted = _judge(u, x, v, words, desk)
-        chosen = np.flatnonzero(accepted)[: size - filled]
-        k = whole.take(chosen).astype(np.int64)
-        fraction = x.take(chosen)
-        # floor(2^bits X + ½): keep one binary place more than is asked for, add 1 there, drop it.
-        fraction >>= np.uint64(63 - bits)
-        fraction += np.uint64(1)
-        fraction >>= np.uint64(1)
-        k <<= bits
-        k += fraction.view(np.int64)
-        count = len(chosen)
-        minus = np.unpackbits(words(-(-count // 64)).view(np.uint8), count=count).view(np.int8)
-        np.multiply(k, 1 - 2 * minus, out=noise[filled : filled + count])
-        filled += count
-    return noise
+        left = size - filled
+        block = noise[filled : filled + min(BLOCK, left + left // 32 + SPARE)]  # one point in 59 is rejected
+        places, rejected = _throw(block, words)
+        # floor(2^bits z + ½): keep one binary place more than is asked for, add 1 there, drop it.
+        places += 1 << MOST_BITS - bits
+        np.right_shift(places, MOST_BITS + 1 - bits, out=block)
+        filled += _close(block, rejected)
+    return noise[:size]
+
+
+def _throw(room: npt.NDArray[np.int64], words: Words) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+    """Points, as many as there is room: their places in units of 2^−53, rounded down, and which of them are rejected.
+
+    A place is the bin of the cell followed by 48 digits: the bin is written over the number of the cell.
+    """
+    cover = make_cover()
+    drawn = words(len(room))
+    cells = np.right_shift(drawn, np.uint64(DIGITS), out=room.view(np.uint64)).view(np.int64)
+    edge = np.flatnonzero(drawn >= np.uint64(cover.first_edge << DIGITS))
+    place_in_levels = cells.take(edge) - cover.first_edge
+    drawn.view(np.int16)[TOP::4] = cover.bins.take(cells, mode="wrap")  # all are in range; this mode is the fastest
+    places = drawn.view(np.int64)
+    accepted = _judge(places, edge, place_in_levels, words)
+    return places, edge[~accepted]
 
 
 def _judge(
-    u: npt.NDArray[np.uint64],
-    x: npt.NDArray[np.uint64],
-    v: npt.NDArray[np.uint64],
-    words: Words,
-    desk: _Desk,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-    """The whole part of each proposal, and whether it is accepted, exactly as the reals decide."""
-    whole, flag, doubtful = desk.whole, desk.flag, desk.doubtful
-    whole.fill(0)
-    # Ten comparisons of every word: no branch and no table look-up whose time would tell the size of k.
-    for threshold in THRESHOLDS:
-        whole += np.greater_equal(u, np.uint64(threshold), out=flag).view(np.uint8)
-    nearest = _THRESHOLD_BELOW.take(whole, out=desk.real.view(np.uint64), mode="clip")
-    np.equal(u, nearest, out=doubtful)
-    margins = _compute_margins(whole, x, v, desk)
-    accepted = np.greater(margins, 0, out=flag)
-    doubtful |= np.abs(margins, out=margins) <= ERROR
+    places: npt.NDArray[np.int64], edge: npt.NDArray[np.intp], cells: npt.NDArray[np.int64], words: Words
+) -> npt.NDArray[np.bool_]:
+    """Which points of edge cells lie below the curve, exactly as the reals decide; places of the far cell are set.
+
+    Every block goes this way, whether it has such points or not, so that they do not steer the path.
+    """
+    cover = make_cover()
+    levels = cover.levels.take(cells)
+    heights = words(len(edge)) >> np.uint64(64 - DIGITS)
+    margins = _compute_margins(places.take(edge), levels, heights)
+    accepted = margins > 0
+    doubtful = np.abs(margins) <= ERROR
+    doubtful |= cells == cover.far
     for i in np.flatnonzero(doubtful):
-        k = settle(int(u[i]), int(x[i]), int(v[i]), more=lambda: int(words(1)[0]))
-        accepted[i] = k is not None
-        whole[i] = _fit(k or 0)
-    return whole, accepted
+        where, height, more = edge[i], int(heights[i]), lambda: int(words(1)[0])
+        if cells[i] == cover.far:
+            far = settle_far(height, more)
+            accepted[i] = far is not None
+            places[where] = far or 0
+        else:
+            accepted[i] = settle(int(places[where]), int(levels[i]), height, more)
+    return accepted
 
 
 def _compute_margins(
-    whole: npt.NDArray[np.uint8], x: npt.NDArray[np.uint64], v: npt.NDArray[np.uint64], desk: _Desk
+    places: npt.NDArray[np.int64], levels: npt.NDArray[np.float64], heights: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float64]:
-    """e^{−X(2k+X)/2} − V in doubles, each within `ERROR` of the real difference (k ≤ 9).
+    """The curve minus the height of a point in doubles, each within `ERROR` of the real difference.
 
-    Rounding, in units of 2^−53: X as a double, with its missing digits, is off by less than 1, which moves the
-    exponential by less than 9 (its slope (k+X)·e^{−X(2k+X)/2} is at most max(k, 1)); sum and product in the exponent
-    by less than 1 (r·e^{−r} < ½); V by less than 1; the subtraction by at most ½. Together below 2^−49: nearly all of
-    `ERROR`, some four thousand units in the last place, is left to numpy's exponential.
+    Rounding, in units of 2^−53: z as a double, with its missing digits, is off by less than 1 + |z|, which moves the
+    curve by less than c · |z| · (1 + |z|) · e^{−z²/2} < 1.4 c; its square by less than c (r·e^{−r} < ½); the product
+    and the sums by less than 3 c; the missing digits of the height by 32. Together below 6 c < 2^13, that is 2^−40.
+    The rest of `ERROR`, more than c · 2^−41, is left to numpy's exponential.
     """
-    minus_x = np.multiply(x, -(2.0**-64), out=desk.real)
-    exponent = np.multiply(minus_x, -0.5, out=desk.exponent)
-    exponent += whole
-    exponent *= minus_x
-    margins = np.exp(exponent, out=exponent)
-    margins -= np.multiply(v, 2.0**-64, out=desk.real)
+    z = places * 2.0**-53
+    margins = np.exp(z * z * -0.5)
+    margins *= HEIGHT
+    margins -= levels
+    margins -= heights * 2.0**-48
     return margins
 
 
-def _fit(whole: int) -> int:
-    if whole > LARGEST:
-        raise GaussmithError(
-            "a draw beyond 127 standard deviations",
-            "noise must fit in 64 bits",
-            "draw again: this never happens by chance",
-            code="draw-too-large",
-        )
-    return whole
+def _close(block: npt.NDArray[np.int64], rejected: npt.NDArray[np.intp]) -> int:
+    """Fill the gaps of rejected points with the last accepted ones; how many there are then, in front.
+
+    Which point goes where depends on which were rejected alone, not on their places: they remain independent.
+    """
+    kept = len(block) - len(rejected)
+    gaps = rejected[rejected < kept]
+    behind = np.ones(len(rejected), dtype=np.bool_)
+    behind[rejected[len(gaps) :] - kept] = False
+    block[gaps] = block[kept:][behind]
+    return kept

@@ -206,8 +206,8 @@ class Exchangeable(Matrix):
     def times(self, vector: Array) -> Array:
         first, last = self._split(vector)
         total = float(first.sum())
-        rest = self.shared * total + (self.border or 0.0) * last
-        out = self.inner * first + rest
+        out = self.inner * first
+        out += self.shared * total + (self.border or 0.0) * last
         return out if self.tail is None else np.append(out, self.tail[0] * total + self.tail[1] * last)
 
     def exact_times(self, vector: Integers) -> Integers:

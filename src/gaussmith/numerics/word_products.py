@@ -45,7 +45,11 @@ def map_integers(rule: Callable[[int], int], numbers: Integers, end: Sequence[in
         if high - low < len(numbers) // 2:
             table = list(map(rule, range(low, high + 1)))
             if all(abs(value) < 1 << LONGEST for value in (*table, *end)):
-                return np.append(np.array(table, np.int64)[numbers - low], np.array(end, np.int64))
+                found = np.empty(len(numbers) + len(end), np.int64)
+                found[len(numbers) :] = end
+                above = numbers if low == 0 else numbers - low
+                np.array(table, np.int64).take(above, out=found[: len(numbers)], mode="wrap")  # all are in range
+                return found
     return [*map(rule, python(numbers)), *end]
 
 

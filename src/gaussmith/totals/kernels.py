@@ -7,30 +7,26 @@ Nothing here can fail on a value: all doubles have a code.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
+from gaussmith.engines.engine import PIECE_ROWS, Columns
 from gaussmith.engines.whole_columns import is_whole
+from gaussmith.numerics.linear import Array
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 from gaussmith.values import dataclass
 
 PIECE_COLUMNS = 16
-"""Columns encoded at a time."""
+"""Columns of an array encoded at a time."""
+
+PIECE_NUMBERS = 1 << 18
+"""Numbers encoded at a time, two megabytes of doubles: fewer are not worth the calls, more leave the cache."""
 
 EXACT_ROWS = 1 << 11
 """Limit on the codes that add up exactly in doubles: 2^11 · 2^42 = 2^53."""
-
-WORKERS = 2
-"""Threads that code pieces: numpy leaves the interpreter free while it computes. More than two gained nothing."""
-
-T = TypeVar("T")
 
 
 class Kernel(Protocol):
@@ -58,7 +54,7 @@ class BoxKernel:
 
     def __init__(self, codes: BoxCodes) -> None:
         self.codes, self.sums, self.records = codes, [0] * len(codes.low), 0
-        self._buffer = np.empty((min(len(codes.low), PIECE_COLUMNS), PIECE_ROWS))
+        self._buffer = np.empty(PIECE_NUMBERS)
         self._others: BoxKernel | None = None
 
     def add(self, columns: Columns) -> None:
@@ -85,35 +81,30 @@ class BoxKernel:
 
     def _add_doubles(self, columns: Columns) -> None:
         rows = len(columns[0])
+        wide, long = _piece(rows, min(len(columns), PIECE_COLUMNS) if isinstance(columns, np.ndarray) else 2)
         with np.errstate(all="ignore"):
-            for first in range(0, len(columns), PIECE_COLUMNS):
-                for start in range(0, rows, PIECE_ROWS):
-                    self._add_piece(columns, first, start, min(start + PIECE_ROWS, rows))
+            for first in range(0, len(columns), wide):
+                for start in range(0, rows, long):
+                    last = min(first + wide, len(columns))
+                    self._add_piece(columns, slice(first, last), start, min(start + long, rows))
 
-    def _add_piece(self, columns: Columns, first: int, start: int, stop: int) -> None:
-        c = slice(first, min(first + PIECE_COLUMNS, len(columns)))
+    def _add_piece(self, columns: Columns, c: slice, start: int, stop: int) -> None:
         low, top, scale, of_missing = (
             a[c, None] for a in (self.codes.low, self.codes.top, self.codes.scale, self.codes.of_missing)
         )
-        padded = self._buffer[: c.stop - first, : -(-(stop - start) // EXACT_ROWS) * EXACT_ROWS]
-        x = self._buffer[: c.stop - first, : stop - start]
+        padded = _room(self._buffer, c.stop - c.start, stop - start)
+        x = padded[:, : stop - start]
         if isinstance(columns, np.ndarray):
             _fill(x, columns, c, start, stop)
             np.clip(x, low, top, out=x)
         else:  # read and clamped in one pass; the bounds are doubles, so every dtype is clamped as one
             for row, column, bottom, ceiling in zip(x, columns[c], low, top, strict=True):
                 np.clip(column[start:stop], bottom, ceiling, out=row)
-        if low.any():
-            x -= low
-        x *= scale
-        x += 0.5
-        np.floor(x, out=x)
-        padded[:, stop - start :] = 0.0
-        sums = _add_exactly(padded)
+        sums = _code(padded, stop - start, low, scale)
         if np.isnan(sums).any():
             np.copyto(x, of_missing, where=np.isnan(x))
             sums = _add_exactly(padded)
-        for j, s in enumerate(sums.astype(np.int64).sum(axis=1).tolist(), start=first):
+        for j, s in enumerate(sums.astype(np.int64).sum(axis=1).tolist(), start=c.start):
             self.sums[j] += s
 
 
@@ -225,15 +216,13 @@ class MaskedKernel:
     def __init__(self, codes: MaskedCodes) -> None:
         self._codes, self._found = codes, [[0] * part.width for part, _, _ in codes.parts]
         self._records, self.records = [0] * len(codes.parts), 0
-        self._chunks = _chunked([len(places) for _, places, _ in codes.parts])
         self._low, self._top, self._scale, self._missing = (
             np.concatenate([getattr(part, name) for part, _, _ in codes.parts])[:, None]
             for name in ("low", "top", "scale", "substitute")
         )
-        of_missing = np.floor((np.clip(self._missing, self._low, self._top) - self._low) * self._scale + 0.5)
-        self._missing = of_missing
-        widest = max((stop - start for _, start, stop in self._chunks), default=0)
-        self._buffer = np.empty((widest, PIECE_ROWS))
+        self._missing = np.floor((np.clip(self._missing, self._low, self._top) - self._low) * self._scale + 0.5)
+        self._sizes = [len(places) for _, places, _ in codes.parts]
+        self._buffer = np.empty(max(PIECE_NUMBERS, EXACT_ROWS * max(self._sizes, default=0)))
         self._others: MaskedKernel | None = None
 
     @property
@@ -269,25 +258,20 @@ class MaskedKernel:
 
     def _add_doubles(self, columns: Columns) -> None:
         rows = len(columns[0])
+        wide, long = _piece(rows, max([2, *self._sizes]))
         with np.errstate(all="ignore"):
-            for which, first, last in self._chunks:
-                for start in range(0, rows, PIECE_ROWS):
-                    self._add_piece(columns, which, slice(first, last), start, min(start + PIECE_ROWS, rows))
+            for which, first, last in _chunked(self._sizes, wide):
+                for start in range(0, rows, long):
+                    self._add_piece(columns, which, slice(first, last), start, min(start + long, rows))
 
     def _add_piece(self, columns: Columns, which: range, c: slice, start: int, stop: int) -> None:
         rows = stop - start
-        padded = self._buffer[: c.stop - c.start, : -(-rows // EXACT_ROWS) * EXACT_ROWS]
+        padded = _room(self._buffer, c.stop - c.start, rows)
         x, low = padded[:, :rows], self._low[c]
         places = [place for k in which for place in self._codes.parts[k][1]]
         for row, place, bottom, ceiling in zip(x, places, low, self._top[c], strict=True):
             np.clip(columns[place][start:stop], bottom, ceiling, out=row)
-        if low.any():
-            x -= low
-        x *= self._scale[c]
-        x += 0.5
-        np.floor(x, out=x)
-        padded[:, rows:] = 0.0
-        sums, gone = _add_exactly(padded), [0] * len(which)
+        sums, gone = _code(padded, rows, low, self._scale[c]), [0] * len(which)
         if np.isnan(sums).any():
             gone = self._leave_out(x, which, c)
             sums = _add_exactly(padded)
@@ -299,7 +283,7 @@ class MaskedKernel:
             at += len(found)
             self._records[k] += rows - missing
 
-    def _leave_out(self, x: npt.NDArray[np.float64], which: range, c: slice) -> list[int]:
+    def _leave_out(self, x: Array, which: range, c: slice) -> list[int]:
         """Put 0 for records that are left out, the substitute for other missing values; and how many are left out."""
         missing = np.isnan(x)
         if all(part[2] == (0,) and len(part[1]) == 1 for part in (self._codes.parts[k] for k in which)):
@@ -316,12 +300,25 @@ class MaskedKernel:
         return gone
 
 
-def _chunked(sizes: Sequence[int]) -> list[tuple[range, int, int]]:
-    """Codings that are added up at a time: which, and their first and last column of all; about 16 columns."""
+def _piece(rows: int, columns: int) -> tuple[int, int]:
+    """How many columns and rows are coded at a time: at least so many columns, more of them where rows are few."""
+    most = max(1, PIECE_NUMBERS // columns // EXACT_ROWS) * EXACT_ROWS
+    long = min(most, -(-rows // EXACT_ROWS) * EXACT_ROWS) or EXACT_ROWS
+    return max(columns, PIECE_NUMBERS // long), long
+
+
+def _room(buffer: Array, columns: int, rows: int) -> Array:
+    """Room for numbers (columns × rows), with rows to spare, so that they can be added up in full blocks."""
+    padded = -(-rows // EXACT_ROWS) * EXACT_ROWS
+    return buffer[: columns * padded].reshape(columns, padded)
+
+
+def _chunked(sizes: Sequence[int], columns: int) -> list[tuple[range, int, int]]:
+    """Codings that are added up at a time: which, and their first and last column of all; at most so many columns."""
     found: list[tuple[range, int, int]] = []
     start = at = first = 0
     for k, size in enumerate(sizes):
-        if k > start and at + size - first > PIECE_COLUMNS:
+        if k > start and at + size - first > columns:
             found.append((range(start, k), first, at))
             start, first = k, at
         at += size
@@ -339,13 +336,24 @@ kernel_of.register(BallCodes, BallKernel)
 kernel_of.register(MaskedCodes, MaskedKernel)
 
 
-def _add_exactly(codes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _code(padded: Array, rows: int, low: Array, scale: Array) -> Array:
+    """Turn clamped numbers into codes, in their place, and add them up in blocks; NaN where there is one."""
+    x = padded[:, :rows]
+    if low.any():
+        x -= low
+    x *= scale
+    x += 0.5
+    np.floor(x, out=x)
+    padded[:, rows:] = 0.0
+    return _add_exactly(padded)
+
+
+def _add_exactly(codes: Array) -> Array:
     """Sums of 2^11 codes of 42 bits each: they stay below 2^53, where sums of whole doubles are exact in any order."""
-    sums: npt.NDArray[np.float64] = codes.reshape(len(codes), -1, EXACT_ROWS).sum(axis=2)
-    return sums
+    return np.asarray(np.einsum("ijk->ij", codes.reshape(len(codes), -1, EXACT_ROWS)))  # faster than `sum`
 
 
-def _squares(u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _squares(u: Array) -> Array:
     """Σ u_j², left to right in blocks of 32 and then over the blocks: the order every engine keeps."""
     total = np.zeros(u.shape[1])
     for start in range(0, len(u), 32):
@@ -356,38 +364,10 @@ def _squares(u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return total
 
 
-def _fill(buffer: npt.NDArray[np.float64], columns: Columns, which: slice, start: int, stop: int) -> None:
+def _fill(buffer: Array, columns: Columns, which: slice, start: int, stop: int) -> None:
     """Copy rows start…stop of the columns into the buffer as doubles, whatever their dtype and layout."""
     if isinstance(columns, np.ndarray):
         np.copyto(buffer, columns[which, start:stop], casting="unsafe")
     else:
         for row, column in zip(buffer, columns[which], strict=True):
             np.copyto(row, column[start:stop], casting="unsafe")
-
-
-def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
-    """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
-    workers = workers or WORKERS
-    turn, stopped = threading.Lock(), threading.Event()
-
-    def work() -> Kernel:
-        kernel = kernel_of(codes)
-        while not stopped.is_set():
-            with turn:
-                piece = next(pieces, None)
-            if piece is None:
-                break
-            kernel.add(columns_of(piece))
-        return kernel
-
-    if workers == 1:
-        kernels = [work()]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            tasks = [pool.submit(work) for _ in range(workers)]
-            try:
-                kernels = [task.result() for task in tasks]
-            finally:
-                stopped.set()  # after a failure or an interrupt the other threads finish their piece and leave
-    sums = [sum(column) for column in zip(*(kernel.sums for kernel in kernels), strict=True)]
-    return Totals(sums, sum(kernel.records for kernel in kernels))

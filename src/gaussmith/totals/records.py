@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from gaussmith.engines.engine import Progress, Totals
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from gaussmith.engines.engine import Columns, Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, derived, read_early
 from gaussmith.expressions import Derivation
 from gaussmith.problem.codes import Codes
-from gaussmith.totals.kernels import add_up
+from gaussmith.totals.kernels import Kernel, kernel_of
 from gaussmith.values import dataclass
+
+WORKERS = 2
+"""Threads that code pieces: numpy leaves the interpreter free while it computes. More than two gained nothing."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +50,31 @@ class Records:
 
     def rehearsed(self, source: Source) -> Records:
         return self
+
+
+def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
+    """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
+    workers = workers or WORKERS
+    turn, stopped = threading.Lock(), threading.Event()
+
+    def work() -> Kernel:
+        kernel = kernel_of(codes)
+        while not stopped.is_set():
+            with turn:
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            kernel.add(columns_of(piece))
+        return kernel
+
+    if workers == 1:
+        kernels = [work()]
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            tasks = [pool.submit(work) for _ in range(workers)]
+            try:
+                kernels = [task.result() for task in tasks]
+            finally:
+                stopped.set()  # after a failure or an interrupt the other threads finish their piece and leave
+    sums = [sum(column) for column in zip(*(kernel.sums for kernel in kernels), strict=True)]
+    return Totals(sums, sum(kernel.records for kernel in kernels))
