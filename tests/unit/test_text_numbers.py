@@ -8,16 +8,17 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gaussmith.engines import csv_numbers, text_blocks, text_files
+from gaussmith.engines import csv_files, csv_numbers, text_blocks, text_files
 from gaussmith.engines.csv_files import header_of, look_at, look_at_file, scan_lines
 from gaussmith.engines.csv_numbers import parse_block, read_csv_columns, read_failed, read_quickly, read_texts
 from gaussmith.engines.files import find_files, scan_files
-from gaussmith.engines.text_blocks import read_blocks
+from gaussmith.engines.text_blocks import odd_places, read_blocks
 from gaussmith.engines.text_files import number_batches, scan_numbers
 from gaussmith.expressions import read_number
 
@@ -225,12 +226,86 @@ def test_bytes_are_looked_at_as_lines_are(
     assert look_at_file(str(path), ",", False) == look_at(scan_lines([str(path)], False), ",")
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text(st.sampled_from('a,"\n\r\t é'), max_size=16), st.sampled_from([1, 4, 1 << 20]))
+def follow_quotes(text: str) -> tuple[bool, bool]:
+    """Whether each quote is in its place, and whether one holds a line break: letter by letter."""
+    inside, spans, fits = False, False, True
+    letters = "\n" + text.replace("\r\n", "\n") + "\n"
+    for before, letter, after in zip(letters, letters[1:], letters[2:], strict=False):
+        if letter == '"':
+            fits = fits and (after if inside else before) in ',"\n'
+            inside = not inside
+        spans = spans or (inside and letter == "\n")
+    return fits and not inside, spans
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text(st.sampled_from('a,"""\n\r\t é'), max_size=16), st.sampled_from([1, 2, 3, 4, 7, 1 << 20]))
 def test_quotes_are_found_in_bytes_as_in_lines(tmp_path_factory: pytest.TempPathFactory, text: str, size: int) -> None:
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     path.write_bytes(text.encode())
+    lines = look_at(scan_lines([str(path)], False), ",")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_blocks, "BLOCK_BYTES", size)
-        patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
-        assert look_at_file(str(path), ",", False) == look_at(scan_lines([str(path)], False), ",")
+        patch.setattr(csv_files, "LOOK_BYTES", size)
+        assert look_at_file(str(path), ",", False) == lines
+    if not text.endswith("\r"):
+        well_formed, spans = follow_quotes(text)
+        assert lines.well_formed == well_formed
+        assert not well_formed or lines.spans_lines == spans
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(['"a"', '""', '"a,b"', '"a""b"', "a", "", '"a\n"', '"']), max_size=60), st.integers(1, 9)
+)
+def test_fields_are_looked_at_in_pieces_of_any_size(
+    tmp_path_factory: pytest.TempPathFactory, fields: list[str], size: int
+) -> None:
+    """Most of them well-formed, as files are: a quote at the end of a piece is judged by what comes after it."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    text = "".join(field + ("\r\n" if j % 3 == 2 else ",") for j, field in enumerate(fields))
+    path.write_bytes(text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "LOOK_BYTES", size)
+        found = look_at_file(str(path), ",", False)
+    well_formed, spans = follow_quotes(text)
+    assert found.well_formed == well_formed
+    assert not well_formed or found.spans_lines == spans
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.booleans(), max_size=300))
+def test_odd_places_are_those_with_an_odd_number_of_marks_so_far(marks: list[bool]) -> None:
+    flags = np.array(marks, bool)
+    assert odd_places(flags).tolist() == np.logical_xor.accumulate(flags).tolist()
+
+
+def test_where_nothing_fails_null_is_what_the_rule_finds_missing() -> None:
+    """The first way to read a block: if every field is parsed or empty, nothing is read again."""
+    failed = 0
+    for text in [*TEXTS, "", " ", "\t", " \t", '""', '" "', '"1"', "\x00", "\xa0"]:
+        block = f"c0,c1\n{text},0\n".encode()
+        try:
+            (value,) = csv_numbers.parse_fields(block, ",", {0: pl.Float64}, fails=True)["c0"].to_list()
+        except pl.exceptions.PolarsError:
+            failed += 1
+        else:
+            assert without_nan([value]) == [read_number(text.strip('"'))], repr(text)
+    assert failed > 1000
+
+
+def test_a_file_is_read_by_both_rules_from_the_first_field_that_fails_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "1,a\n,b\n2,c\n" * 10 + "n/a,d\n3 ,e\nTRUE,f\n" + ",g\n4,h\n" * 10)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 32)
+    monkeypatch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
+    tried = []
+    parse = csv_numbers.parse_fields
+    monkeypatch.setattr(csv_numbers, "parse_fields", lambda *of, **how: tried.append(how) or parse(*of, **how))
+    header = header_of(str(path), ",", False)
+    batches = list(read_csv_columns(str(path), ",", header, ["x", "y"], {"y"}))
+    numbers = [row[0] for batch in batches for row in batch.rows()]
+    assert numbers == [1.0, None, 2.0] * 10 + [None, 3.0, 1.0] + [None, 4.0] * 10
+    ways = [how.get("fails", False) for how in tried]
+    assert ways.index(False) == ways.count(True) > 2  # strictly up to the block that fails, and never again

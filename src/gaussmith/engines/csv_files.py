@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from gaussmith.engines.text_blocks import PACKED, read_blocks
+from gaussmith.engines.text_blocks import PACKED, odd_places
 from gaussmith.engines.versions import collect_batches, scan_csv
 from gaussmith.values import dataclass
 
@@ -68,36 +68,32 @@ def scan_lines(paths: Sequence[str], remote: bool) -> pl.LazyFrame:
 def look_at_file(path: str, separator: str, remote: bool) -> Look:
     """How one file is to be read. Reads the whole file, as bytes alone if every quote is in its place."""
     here = not (remote or path.lower().endswith(PACKED))
-    found = _look_without_quotes(path) or _look_at_quotes(path, separator) if here else None
+    found = _look_at_bytes(path, separator) if here else None
     return found or look_at(scan_lines([path], remote), separator)
 
 
-def _look_at_quotes(path: str, separator: str) -> Look | None:
-    """How a file with quotes is to be read; None where one is out of its place, or bytes alone do not tell."""
-    inside, spans, replaced, block = 0, False, False, b""
-    for block, _ in read_blocks(path, head=b"\n"):
-        if not replaced and not block.isascii():
-            replaced = _is_replaced(codecs.getincrementaldecoder("utf-8")(), block)
-        text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
-        text = text if text[-1:] == b"\n" else text + b"\n"
-        fits, across, inside = _follow(text, inside, separator)
-        spans = spans or across
-        if not fits:
-            return None
-    # Whether a return at the very end is part of a line, the engine says.
-    return None if inside or block[-1:] == b"\r" else Look(True, spans, replaced)
-
-
-def _look_without_quotes(path: str) -> Look | None:
-    """How a file without a quote is to be read; None for one that has a quote."""
+def _look_at_bytes(path: str, separator: str) -> Look | None:
+    """How a file is to be read; None where a quote is out of its place, or bytes alone do not tell."""
     decoder, replaced = codecs.getincrementaldecoder("utf-8")(), False
+    quoted, inside, spans, held = False, 0, False, b"\n"  # a line break before the first line
     with open(path, "rb", buffering=0) as file:
         while piece := file.read(LOOK_BYTES):
-            if b'"' in piece:
-                return None
             if not replaced and (not piece.isascii() or decoder.getstate()[0]):
                 replaced = _is_replaced(decoder, piece)
-    return Look(True, False, replaced or _is_replaced(decoder, b""))
+            text = held + piece
+            if inside or b'"' in text:
+                text, quoted = text.replace(b"\r\n", b"\n") if b"\r" in text else text, True
+                fits, across, inside = _follow(text.removesuffix(b"\r"), inside, separator)
+                spans = spans or across
+                if not fits:
+                    return None
+            held = text[-3:] if text.endswith(b"\r") else text[-2:]  # looked at, not yet, and half a line break
+    if quoted:
+        fits, across, inside = _follow(held + b"\n", inside, separator)
+        if not fits or inside or held.endswith(b"\r"):  # whether a return at the very end counts, the engine says
+            return None
+        spans = spans or across
+    return Look(True, spans, replaced or _is_replaced(decoder, b""))
 
 
 def _is_replaced(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
@@ -127,26 +123,29 @@ def look_at(lines: pl.LazyFrame, separator: str) -> Look:
         replaced = replaced or bool(found.str.contains(REPLACEMENT, literal=True).any())
         if fits:
             fits, across, inside = _follow(_enclosed(found.to_list()), inside, separator)
-            spans = spans or across
-    return Look(fits and not inside, spans or bool(inside), replaced)
+            spans = spans or across or bool(inside)
+    return Look(fits and not inside, spans, replaced)
 
 
 def _follow(text: bytes, inside: int, separator: str) -> tuple[bool, bool, int]:
-    """Whether all quotes are in their places, whether a field goes on after a line, and whether the last one does.
+    """Whether all quotes are in their places, whether a field goes on after a line, and whether the text ends in one.
 
     Quotes open and close in turn: one that opens stands at the beginning of a field, one that closes at its end, and a
-    doubled one closes and opens at once. `inside` says whether the first line begins inside a field.
-    Requires: a line break before the first line and after the last.
+    doubled one closes and opens at once. `inside` says whether the text begins inside a field. The first and the last
+    letter are not looked at but for what they stand beside.
     """
     letters = np.frombuffer(text, np.uint8)
-    places = np.flatnonzero(letters == QUOTE)
-    may_stand = np.zeros(256, bool)
-    may_stand[[ord(separator), QUOTE, BREAK]] = True
-    opening, closing = places[inside::2], places[1 - inside :: 2]
-    fits = bool(may_stand[letters[opening - 1]].all() and may_stand[letters[closing + 1]].all())
-    ends = np.flatnonzero(letters == BREAK)[1:]
-    across = bool(((np.searchsorted(places, ends) + inside) % 2).any())
-    return fits, across, (inside + len(places)) % 2
+    fits, spans = True, False
+    for start in range(1, len(letters) - 1, LOOK_BYTES):
+        around = letters[start - 1 : start + LOOK_BYTES + 1]  # with a letter before and after
+        quotes, breaks = around == QUOTE, around == BREAK
+        beside, here = quotes | breaks | (around == ord(separator)), quotes[1:-1]
+        within = ~odd_places(here) if inside else odd_places(here)  # from a quote that opens up to the one that closes
+        opening = here & within
+        fits = fits and not ((opening > beside[:-2]).any() or ((here ^ opening) > beside[2:]).any())
+        spans = spans or bool((breaks[1:-1] & within).any())
+        inside = (inside + int(np.count_nonzero(here))) % 2
+    return fits, spans, inside
 
 
 def _enclosed(lines: list[str]) -> bytes:

@@ -2,6 +2,9 @@
 
     block of lines ──Polars parses doubles──▶ doubles, null where it failed ──the strict rule, there alone──▶ doubles
 
+As long as Polars has parsed all fields of a file, or found them empty, it is told to fail where it cannot parse one:
+then what is null is missing, and nothing is parsed again. From the first block that fails on, both rules read each.
+
 Polars parses no text that `gaussmith.expressions.read_number` does not read, but NaN, which is missing by both; and it
 gives the same double. It fails on some texts that the rule reads: booleans and blanks after a number. Hence
 the result is that of the rule for every text. tests/unit/test_text_numbers.py compares both on all short texts.
@@ -33,8 +36,25 @@ def read_csv_columns(
     written = {place for name, place in zip(names, places, strict=True) if place is not None and name in texts}
     # A header of ours comes first: without one, the first line of a block would say how many fields there are.
     head = separator.join(f"c{place}" for place in range(len(header.names))).encode() + b"\n"
+    complete = True
     for block, lines in read_blocks(path, header.lines, len(header.names), head):
-        yield parse_block(block, separator, lines, places, written)
+        batch = _parse_complete(block, separator, lines, places, written) if complete else None
+        complete = batch is not None
+        yield parse_block(block, separator, lines, places, written) if batch is None else batch
+
+
+def _parse_complete(
+    block: bytes, separator: str, lines: int, places: Sequence[int | None], texts: Collection[int]
+) -> pl.DataFrame | None:
+    """As `parse_block` if Polars parses every field or finds it empty; else None."""
+    import polars as pl
+
+    kinds = _kinds(places, texts)
+    try:
+        found = parse_fields(block, separator, kinds, fails=True)
+    except pl.exceptions.PolarsError:  # it says which text it could not parse; nobody reads it
+        return None
+    return _chosen(found, block, places, texts) if kinds and found.height == lines else None
 
 
 def parse_block(
@@ -49,23 +69,37 @@ def parse_block(
     """
     import polars as pl
 
-    wanted = sorted({place for place in places if place is not None})
-    if not wanted:
+    kinds = _kinds(places, texts)
+    if not kinds:
         nothing = pl.repeat(None, lines, dtype=pl.Float64, eager=True)
         return pl.DataFrame({f"x{j}": nothing for j in range(len(places))})
-    found = parse_fields(block, separator, {place: pl.String if place in texts else pl.Float64 for place in wanted})
+    found = parse_fields(block, separator, kinds)
     if found.height != lines:  # lines are counted by us, whatever the engine makes of them
-        found = _read_lines(block, separator, lines, wanted, texts)
-    else:
-        odd = [place for place in wanted if place not in texts and found[f"c{place}"].null_count()]
-        written = parse_fields(block, separator, dict.fromkeys(odd, pl.String))
-        read = [read_failed(found[name], written[name]) for name in written.columns]
-        found = found.with_columns(*read) if read else found
-        if texts and not block.isascii():
-            value = pl.col(*(f"c{place}" for place in texts))
-            found = found.with_columns(pl.when(~value.str.contains(REPLACEMENT, literal=True)).then(value))
-    columns = (pl.lit(None, pl.Float64) if place is None else pl.col(f"c{place}") for place in places)
-    return found.select(column.alias(f"x{j}") for j, column in enumerate(columns))
+        return _chosen(_read_lines(block, separator, lines, list(kinds), texts), b"", places, texts)
+    odd = [place for place in kinds if place not in texts and found[f"c{place}"].null_count()]
+    written = parse_fields(block, separator, dict.fromkeys(odd, pl.String))
+    read = [read_failed(found[name], written[name]) for name in written.columns]
+    return _chosen(found.with_columns(*read) if read else found, block, places, texts)
+
+
+def _kinds(places: Sequence[int | None], texts: Collection[int]) -> dict[int, typing.Any]:
+    """The types of the fields at these places, in their order."""
+    import polars as pl
+
+    wanted = sorted({place for place in places if place is not None})
+    return {place: pl.String if place in texts else pl.Float64 for place in wanted}
+
+
+def _chosen(found: pl.DataFrame, block: bytes, places: Sequence[int | None], texts: Collection[int]) -> pl.DataFrame:
+    """The fields of a block as x0, x1 …; texts that are not UTF-8 are missing."""
+    import polars as pl
+
+    if texts and not block.isascii():
+        value = pl.col(*(f"c{place}" for place in texts))
+        found = found.with_columns(pl.when(~value.str.contains(REPLACEMENT, literal=True)).then(value))
+    nothing = pl.repeat(None, found.height, dtype=pl.Float64, eager=True)
+    columns = (nothing if place is None else found[f"c{place}"] for place in places)
+    return pl.DataFrame([column.alias(f"x{j}") for j, column in enumerate(columns)])
 
 
 def read_quickly(texts: pl.Series) -> pl.Series:
@@ -100,9 +134,12 @@ def read_texts(texts: pl.Series) -> pl.Series:
 
 
 def parse_fields(
-    block: bytes, separator: str, kinds: Mapping[int, typing.Any], quote: str | None = '"'
+    block: bytes, separator: str, kinds: Mapping[int, typing.Any], quote: str | None = '"', fails: bool = False
 ) -> pl.DataFrame:
-    """The fields at these places as values of their types, null where they are none. The first line names c0, c1 …"""
+    """The fields at these places as values of their types, null where they are none. The first line names c0, c1 …
+
+    Or it `fails` where there is a field that is neither empty nor a value of its type.
+    """
     import polars as pl
 
     if not kinds:
@@ -115,7 +152,7 @@ def parse_fields(
         columns=list(types),
         schema_overrides=types,
         infer_schema=False,
-        ignore_errors=True,
+        ignore_errors=not fails,
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
     )

@@ -7,7 +7,7 @@ Lines that look alike are read together, as text or as doubles. A line gives a f
 regular expression says which other lines are objects of exactly this form, with numbers, booleans, nulls and plain
 strings as values. In these the marks of JSON are made separators, and Polars parses them as fields:
 
-    {"a":1,"b":"x"}    ──▶    ,"a",1,"b","x",    ──▶    fields 2 and 4
+    {"a":1,"b":"x, y"}    ──▶    ·"a"·1·"b"·"x, y"·    ──▶    fields 2 and 4
 
 Polars parses no text as a double that the strict rule does not read (see `csv_numbers`); that rule reads what Polars
 could not. Lines of no common form are decoded one by one.
@@ -24,7 +24,7 @@ import numpy as np
 
 from gaussmith.engines.csv_files import QUOTE, REPLACEMENT
 from gaussmith.engines.csv_numbers import parse_fields, read_failed, read_texts
-from gaussmith.engines.text_blocks import read_blocks
+from gaussmith.engines.text_blocks import odd_places, read_blocks
 from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
@@ -34,11 +34,9 @@ if typing.TYPE_CHECKING:
 MAX_FORMS, MAX_MEMBERS, TRIED_LINES = 8, 400, 16
 """Limits on the forms of one block, on the members of a form, and on the lines from which a form is taken."""
 
-MARKS = b"{}:,"
-SEPARATORS = bytes.maketrans(MARKS, b",,,,")
-HIDDEN = b"\x01\x02\x03\x04"
-"""What stands for marks inside strings, which hold no such letters themselves."""
-IN_STRINGS = bytes.maketrans(MARKS, HIDDEN)
+SEPARATOR = "\x1f"
+"""What stands for a mark of JSON between fields: no string holds it."""
+SEPARATORS = bytes.maketrans(b"{}:,", 4 * SEPARATOR.encode())
 HEAD = b"-\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -256,11 +254,11 @@ def _parse_alike(
 
     data, places = _fields(text, form)
     kinds = {places[name]: pl.String if name in texts else pl.Float64 for name in names if name in places}
-    found = parse_fields(data, ",", dict(sorted(kinds.items())), quote=None)
+    found = parse_fields(data, SEPARATOR, dict(sorted(kinds.items())), quote=None)
     odd = [place for place, kind in kinds.items() if kind == pl.Float64 and found[f"c{place}"].null_count()]
-    written = parse_fields(data, ",", dict.fromkeys(sorted(odd), pl.String), quote=None)
+    written = parse_fields(data, SEPARATOR, dict.fromkeys(sorted(odd), pl.String), quote=None)
     read = [read_failed(found[name], _unquoted(written[name])) for name in written.columns]
-    read += [_told(found[f"c{place}"], form.marked) for place, kind in kinds.items() if kind == pl.String]
+    read += [_told(found[f"c{place}"]) for place, kind in kinds.items() if kind == pl.String]
     found = found.with_columns(*read) if read else found
     return pl.DataFrame(
         {
@@ -272,16 +270,13 @@ def _parse_alike(
     )
 
 
-def _told(written: pl.Series, marked: bool) -> pl.Series:
+def _told(written: pl.Series) -> pl.Series:
     """Values as text; null where `null` is written."""
     import polars as pl
 
     stripped = written.str.strip_chars(" \t")
     nothing = pl.repeat(None, len(written), dtype=pl.String, eager=True)
-    found = _unquoted(stripped).zip_with(stripped != "null", nothing)
-    for hidden, mark in zip(HIDDEN.decode(), MARKS.decode(), strict=True) if marked else ():
-        found = found.str.replace_all(hidden, mark, literal=True)
-    return found
+    return _unquoted(stripped).zip_with(stripped != "null", nothing)
 
 
 def _fields(text: bytes | memoryview, form: Form) -> tuple[bytes, dict[str, int]]:
@@ -293,11 +288,11 @@ def _fields(text: bytes | memoryview, form: Form) -> tuple[bytes, dict[str, int]
 
 
 def _separated(data: bytes) -> bytes:
-    """Marks outside strings as separators, and those inside as letters: no number holds one."""
-    letters = np.frombuffer(data, np.uint8)
-    inside = np.logical_xor.accumulate(letters == QUOTE)
-    outer, inner = (np.frombuffer(data.translate(table), np.uint8) for table in (SEPARATORS, IN_STRINGS))
-    return np.where(inside, inner, outer).tobytes()
+    """Marks as separators, but those inside strings as they are."""
+    letters, fields = np.frombuffer(data, np.uint8), np.frombuffer(data.translate(SEPARATORS), np.uint8).copy()
+    at = np.flatnonzero((fields != letters) & odd_places(letters == QUOTE))
+    fields[at] = letters[at]
+    return fields.tobytes()
 
 
 def _unquoted(texts: pl.Series) -> pl.Series:
