@@ -16,6 +16,7 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.notations import TOML, notation, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.about import About, read_about
@@ -109,6 +110,8 @@ class Request(AccuracyFirst, Fields):
 
     plan: Plan = field(init=False, repr=False)
     """The plan of this request; made without data, from names, bounds and what the types of columns can hold."""
+    notation: str = field(init=False, repr=False)
+    """How it was written, in Python or as TOML: errors of its release tell what to write in the same way."""
 
     def __new__(cls, *values: Any, **given: Any) -> Request:
         refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
@@ -116,13 +119,8 @@ class Request(AccuracyFirst, Fields):
 
     def __post_init__(self, neighbors: str | None) -> None:
         fill_absent(self)
-        if not isinstance(self.guarantee, Guarantee):
-            raise RequestError(
-                "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
-                "a request must say how well people are protected",
-                "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
-                code="request-without-guarantee",
-            )
+        object.__setattr__(self, "notation", notation())
+        object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         about = read_about(self.about)
         object.__setattr__(self, "about", about)
@@ -357,11 +355,13 @@ class Request(AccuracyFirst, Fields):
         return questions
 
     @classmethod
+    @written_in(TOML)
     def from_toml(cls, path: str | Path) -> Request:
         """The request in a TOML file. A relative source is relative to the folder of the file."""
         return cls.from_dict(read_toml(path), beside=Path(path).parent)
 
     @classmethod
+    @written_in(TOML)
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:
         """The request in a mapping with the keys of a TOML request."""
         for key in fields:
@@ -386,4 +386,4 @@ class Request(AccuracyFirst, Fields):
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
             remedy = "write [[question]] with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
-        return cls(source, guarantee=read_guarantee(fields.get("guarantee")), questions=questions, **known)
+        return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
