@@ -59,7 +59,7 @@ def test_a_code_stands_for_one_mistake(sentences: list[Sentence]) -> None:
 
 def test_no_error_is_told_in_two_notations(sentences: list[Sentence]) -> None:
     """Python is not changed again, and what can be read without running has no TOML left in Python or in flags."""
-    toml, without_flag = re.compile(r"(\w+) = [\[{\"]"), {"about", "source", "path"}
+    toml, without_flag = re.compile(r"(\w+) = [\[{\"]"), {"about", "source", "path", "name"}
     for each in sentences:
         for part in (each.what, each.rule, each.remedy):
             assert in_python(in_python(part)) == in_python(part)
