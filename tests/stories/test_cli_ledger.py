@@ -43,6 +43,17 @@ def test_init_says_what_may_be_spent_and_refuses_a_second_time(capsys: pytest.Ca
     assert "other.ledger" in err
 
 
+def test_init_says_that_found_groups_cannot_be_charged(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    told = "releases with --by-found, and those of other tools with a δ, cannot be charged to it; --keys-delta allows"
+    words = ["ledger", "init", "--epsilon", "3", "--delta", "1e-6"]
+    assert told in " ".join(run(capsys, *words, "without.ledger")[1].split())
+    assert "--by-found" not in run(capsys, *words, "with.ledger", "--keys-delta", "1e-7")[1]
+    found = ["release", "visits.parquet", "--by-found", "region", "--count", "--unit", "person", *SPEND]
+    limits = ["--groups-per-unit", "1", "--keys-delta", "1e-8"]
+    assert run(capsys, *found, *limits, "--ledger", "without.ledger")[0] == 3
+    assert run(capsys, *found, *limits, "--ledger", "with.ledger")[0] == 0
+
+
 def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     words = ["release", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger", "--id", "march"]
     code, first, _ = run(capsys, *words)
