@@ -128,7 +128,9 @@ def test_rows_give_the_errors_of_means(capsys: pytest.CaptureFixture[str], here:
     _, out, _ = run(capsys, *words, "--rows", "1000")
     assert "means over 1,000 rows" in out
     _, out, _ = run(capsys, "plan", "--sum", "smokes:0:1", "--count", "--mu", "1", "--rows", "1000")
-    assert "relative to the largest possible total of 1,000 records: smokes_sum ± 0.108 %, count ± 0.12 %" in out
+    assert "relative to the largest possible total of 1,000 records: smokes_sum ± 0.108 %, count ± 0.12 %" in " ".join(
+        out.split()
+    )
     found = json.loads(run(capsys, *words, "--rows", "1000", "--json")[1])
     request = gm.Request(
         "x", means={"spent": (0, 200)}, count="rows", unit="p", rows_per_unit=5,

@@ -16,9 +16,10 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
+from gaussmith.plans.answer_notes import notes_on, told_of
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
-from gaussmith.plans.row_rule import RowRule, notes_on
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.group_keys import in_brackets, shown_labels, unknown_group
 from gaussmith.releases.limits_in_view import limit_notes
@@ -120,7 +121,9 @@ class Release(Recorded, Readings, CellReadings):
 
         What does not hold for all answers says for which it does.
         """
-        notes = notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
+        shown = self.view.answer
+        pieces = [piece for piece in self.pieces if shown in (None, *piece.plan.names, *share_names(piece))]
+        notes = notes_on([told_of(piece.plan, piece.row_rule, shown) for piece in pieces])
         return [*notes, *share_notes(self), *limit_notes(self)]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
