@@ -176,7 +176,7 @@ def why_unknown(note: str) -> str:
     >>> why_unknown("made up; too few records for this noise; missing values left out")
     'too few records for this noise'
     """
-    return next(part for part in note.split("; ") if part != MADE_UP_NOTE)
+    return next(part for part in note.split("; ") if part != MADE_UP_NOTE).removesuffix(", or too much noise")
 
 
 def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:
