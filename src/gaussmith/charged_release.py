@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Never
 from gaussmith.engines.addresses import is_here, without_password, without_secrets
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import LedgerError, RequestError, nearest
+from gaussmith.notations import written_in
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
@@ -57,7 +58,8 @@ def release(
     book = open_ledger(ledger, id)
 
     def prepare(plan: Plan) -> Prepared:
-        return mechanism.prepare_request(plan, request.source, engine, master)
+        with written_in(request.notation):
+            return mechanism.prepare_request(plan, request.source, engine, master)
 
     staging = request.plan.staging
     prepared = prepare(request.plan if staging is None else staging.first)
@@ -185,9 +187,10 @@ def _opened(request: Request) -> Prepared:
     from gaussmith import mechanism
 
     plan = request.plan
-    if plan.staging is not None and plan.staging.first.finds_keys:
-        plan = last_plan(plan, mechanism.prepare_request(plan.staging.first, request.source))
-    return mechanism.prepare_request(plan, request.source)
+    with written_in(request.notation):
+        if plan.staging is not None and plan.staging.first.finds_keys:
+            plan = last_plan(plan, mechanism.prepare_request(plan.staging.first, request.source))
+        return mechanism.prepare_request(plan, request.source)
 
 
 def release_plan(

@@ -48,6 +48,20 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
+def meant(value: object, low: int, high: int | None = None) -> int:
+    """The whole number within limits that a text or a float says; else the lowest one.
+
+    >>> meant("20", 1), meant(20.0, 1), meant("many", 1), meant("0", 1)
+    (20, 20, 1, 1)
+    """
+    number = low
+    if isinstance(value, float) and value.is_integer():
+        number = int(value)
+    elif isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < MAX_SHOWN:
+        number = int(value)
+    return number if low <= number and (high is None or number <= high) else low
+
+
 def check_whole(
     name: str,
     value: object,
@@ -67,7 +81,7 @@ def check_whole(
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
-    rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={low}"
+    rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={meant(value, low, high)}"
     raise error(
         f"{name}={_text(value)}",
         rule,

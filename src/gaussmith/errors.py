@@ -13,7 +13,7 @@
     └── InternalError       an internal call failed: a fault of Gaussmith or its packages        exit 4
 
 A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
-are escaped.
+are escaped. What to do is told as the request was written: in Python, TOML or flags (`notations.py`).
 Programs and tests read `code` and `fields`, people the message: its words may change in any version. A code is a name
 for one kind of mistake, in small letters and hyphens (`no-such-column`); it stays when the words change.
 `fields` holds the values that the message speaks of, by name. `tests/sentences/errors.md` lists all codes.
@@ -31,6 +31,7 @@ from functools import partial
 from numbers import Number
 from types import MappingProxyType
 
+from gaussmith.notations import in_notation
 from gaussmith.texts import printable_lines
 
 MAX_SHOWN = 100
@@ -49,7 +50,7 @@ class GaussmithError(Exception):
     fields: Mapping[str, object]
 
     def __init__(self, what: str, rule: str = "", remedy: str = "", *, code: str, **fields: object) -> None:
-        what, rule, remedy = map(printable_lines, (what, rule, remedy))
+        what, rule, remedy = map(printable_lines, (what, rule, in_notation(remedy)))  # the others may quote the user
         self.what, self.rule, self.remedy, self.code = what, rule, remedy, code
         self.fields = MappingProxyType({name: _plain(value) for name, value in fields.items()})
         super().__init__(" · ".join(part for part in (what, rule, remedy) if part))

@@ -20,7 +20,7 @@ from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Rational, Real
-from typing import Any
+from typing import Any, Never
 
 from gaussmith.checks import check_whole
 from gaussmith.errors import GuaranteeError, nearest
@@ -63,13 +63,15 @@ class Guarantee:
 
     def __init__(
         self,
-        *,
+        *unnamed: Never,
         epsilon: float | None = None,
         delta: float | None = None,
         mu: float | None = None,
         rho: float | None = None,
     ) -> None:
         given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho}
+        if unnamed:
+            _refuse_unnamed(unnamed)
         _check_one_form({name for name, value in given.items() if value is not None})
         number = {name: None if value is None else _double(name, value) for name, value in given.items()}
         _check_ranges(**number)
@@ -322,6 +324,19 @@ def _double(name: str, value: object) -> float:
         f"write {name}= and a plain number, without quotes",
     )
     raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-a-number", name=name, value=value)
+
+
+def _refuse_unnamed(given: Sequence[object]) -> None:
+    """Refuse numbers without a name: nobody could see which is which."""
+    shown = [repr(value) for value in given if isinstance(value, Real)]
+    named = f"epsilon={shown[0]}, delta={shown[1] if shown[1:] else '1e-6'}" if shown else "epsilon=1, delta=1e-6"
+    other = f", or Guarantee(mu={shown[0]})" if len(shown) == 1 else ""
+    raise GuaranteeError(
+        f"Guarantee({', '.join(shown) or '…'})"[:100],
+        "its numbers have names",
+        f"write Guarantee({named}){other}",
+        code="guarantee-without-names",
+    )
 
 
 def _check_one_form(names: set[str]) -> None:

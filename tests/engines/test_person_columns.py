@@ -236,7 +236,7 @@ def test_refusals() -> None:
 
     with refused("person-columns-without-unit"):
         ask(None, person_columns={"visits": "count()"}, count=True)
-    with refused("row-column-beside-person-columns", says='person_columns = { own_r = "only(r)" }'):
+    with refused("row-column-beside-person-columns", says='person_columns={"own_r": "only(r)"}'):
         ask(person_columns={"visits": "count()"}, count=True, by={"r": ["a"]})
     with refused("filter-of-rows-and-people", says="x > visits"):
         ask(person_columns={"visits": "count()"}, count=True, where="x > visits")

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from error_sentences import PAGE, Package, Sentence, describe
 
+from gaussmith.cli.flag_notation import in_flags
+from gaussmith.notations import in_python
+
 CHECKS = {
     "whole-number-out-of-range",
     "number-out-of-range",
@@ -52,6 +55,18 @@ def test_a_code_stands_for_one_mistake(sentences: list[Sentence]) -> None:
     for each in sentences:
         if each.code not in CHECKS:
             assert said.setdefault((each.error, each.what, each.rule), each.code) == each.code
+
+
+def test_no_error_is_told_in_two_notations(sentences: list[Sentence]) -> None:
+    """Python is not changed again, and what can be read without running has no TOML left in Python or in flags."""
+    toml, without_flag = re.compile(r"(?<![{,] )\b([a-z_]+) = [\[{\"]"), {"about", "source"}
+    for each in sentences:
+        for part in (each.what, each.rule, each.remedy):
+            assert in_python(in_python(part)) == in_python(part)
+        told = re.sub(r"\{[^{} ]*\}", "1", re.sub(r"\{[^{} ]*!r\}", "'name'", each.remedy))
+        if not re.search(r"\{\S", told):  # else it is known only when it happens
+            assert toml.findall(in_python(told)) == []
+            assert {*toml.findall(in_flags(told))} <= without_flag
 
 
 @pytest.mark.parametrize(

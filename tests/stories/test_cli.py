@@ -359,3 +359,17 @@ def test_a_folder_that_fails_after_the_release_does_not_lose_it(
     assert code == 4
     assert out.splitlines()[1].startswith("age_sum")
     assert "the release itself is complete" in err
+
+
+def test_a_closed_pipe_takes_no_files_away(tmp_path: Path) -> None:
+    """As in `gaussmith release … --out DIR | head -1`: the folder is written before anything is printed."""
+    source, sink = os.pipe()
+    os.close(source)
+    words = [HEALTH, "--count", "--mu", "1", "--out", "out"]
+    with os.fdopen(sink, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "gaussmith", "release", *words],
+            stdout=closed, stderr=subprocess.PIPE, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(SRC)},
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, b"")
+    assert {"release.json", "answers.csv", "report.html"} <= {file.name for file in (tmp_path / "out").iterdir()}

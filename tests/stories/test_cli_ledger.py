@@ -43,6 +43,17 @@ def test_init_says_what_may_be_spent_and_refuses_a_second_time(capsys: pytest.Ca
     assert "other.ledger" in err
 
 
+def test_init_says_that_found_groups_cannot_be_charged(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    told = "releases with --by-found, and those of other tools with a δ, cannot be charged to it; --keys-delta allows"
+    words = ["ledger", "init", "--epsilon", "3", "--delta", "1e-6"]
+    assert told in " ".join(run(capsys, *words, "without.ledger")[1].split())
+    assert "--by-found" not in run(capsys, *words, "with.ledger", "--keys-delta", "1e-7")[1]
+    found = ["release", "visits.parquet", "--by-found", "region", "--count", "--unit", "person", *SPEND]
+    limits = ["--groups-per-unit", "1", "--keys-delta", "1e-8"]
+    assert run(capsys, *found, *limits, "--ledger", "without.ledger")[0] == 3
+    assert run(capsys, *found, *limits, "--ledger", "with.ledger")[0] == 0
+
+
 def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     words = ["release", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger", "--id", "march"]
     code, first, _ = run(capsys, *words)
@@ -117,7 +128,9 @@ def test_rows_give_the_errors_of_means(capsys: pytest.CaptureFixture[str], here:
     _, out, _ = run(capsys, *words, "--rows", "1000")
     assert "means over 1,000 rows" in out
     _, out, _ = run(capsys, "plan", "--sum", "smokes:0:1", "--count", "--mu", "1", "--rows", "1000")
-    assert "relative to the largest possible total of 1,000 records: smokes_sum ± 0.108 %, count ± 0.12 %" in out
+    assert "relative to the largest possible total of 1,000 records: smokes_sum ± 0.108 %, count ± 0.12 %" in " ".join(
+        out.split()
+    )
     found = json.loads(run(capsys, *words, "--rows", "1000", "--json")[1])
     request = gm.Request(
         "x", means={"spent": (0, 200)}, count="rows", unit="p", rows_per_unit=5,

@@ -108,7 +108,7 @@ def test_several_ledgers_share_a_database(postgres: Any, ledger: Ledger, postgre
 
 def test_missing_and_existing(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
     where = "postgresql:///postgres?ledger=nowhere"
-    with refused("no-such-ledger", says=f"gaussmith ledger init '{where}' --epsilon 3 --delta 1e-6", ledger=where):
+    with refused("no-such-ledger", says=f'gaussmith.Ledger.create("{where}", ', ledger=where):
         Ledger(f"{postgres.address}&ledger=nowhere")
     with refused("ledger-exists"):
         Ledger.create(postgres_location, EIGHTH)

@@ -263,7 +263,7 @@ def test_too_few_records_for_a_mean_are_said() -> None:
     release = noisy_release(plan, [10.0, 5.0, 0.1, 3.0])
     words = " ".join(Tags(page(release)).words)
     assert "unknown: too few records" in words
-    assert "Unknown: too few records for an interval" in words
+    assert "Unknown: too much noise for an interval" in words
 
 
 def test_the_page_of_one_release_is_always_the_same() -> None:

@@ -31,7 +31,7 @@ def ledger(path: Path) -> Ledger:
 
 
 def test_no_ledger(path: Path) -> None:
-    says = f"gaussmith ledger init {path} --epsilon 3 --delta 1e-6"
+    says = f'gaussmith.Ledger.create("{path}", gaussmith.Guarantee(epsilon=3, delta=1e-6))'
     with refused("no-such-ledger", LedgerError, says=says, ledger=str(path)) as error:
         Ledger(path)
     assert error.value.exit_code == 2

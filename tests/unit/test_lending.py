@@ -362,9 +362,9 @@ def test_plans_tell_which_answers_use_the_number_of_everybody() -> None:
         {"name": "c", "means": {"bmi": (10, 70)}, "count": True},
     ]
     plan = gm.Request("x", guarantee=G, questions=questions).plan
-    text = str(plan)
+    text = " ".join(str(plan).split())
     assert "a: errors are correlated with those of other answers, through a noisy number of everybody" in text
-    assert "centred: noise of its own, and a noisy number of everybody that other answers use too" in text
+    assert "noise of its own, and a noisy number of everybody that other answers use too" in text
     assert "it is judged with all answers together" in plan.explain()
     assert plan["a"].optimality == plan.optimality < 1.02
     shares = plan.shares()

@@ -54,7 +54,7 @@ def test_the_cost_is_told_beside_another_question_without_a_limit() -> None:
 
 
 def test_histograms_of_people_need_a_limit() -> None:
-    with refused("limit-not-given", limit="values_per_unit", says="values_per_unit = 1 (± 1 in each count)"):
+    with refused("limit-not-given", limit="values_per_unit", says="values_per_unit=1 (± 1 in each count)"):
         gm.Request("x.parquet", unit="p", histograms=YEARS, guarantee=G)
     questions = [{"name": "a", "histograms": YEARS}, {"name": "b", "count": True}]
     with refused("limit-not-given", limit="values_per_unit"):

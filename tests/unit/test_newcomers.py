@@ -21,22 +21,20 @@ G = gm.Guarantee(epsilon=1, delta=1e-6)
 MU = gm.Guarantee(mu=1e6)
 
 
-@pytest.mark.parametrize(
-    ("field", "says"), [("mean", "write means = …"), ("sum", "write sums = …"), ("histogram", "write histograms = …")]
-)
-def test_fields_are_plural(field: str, says: str) -> None:
+@pytest.mark.parametrize(("field", "meant"), [("mean", "means"), ("sum", "sums"), ("histogram", "histograms")])
+def test_fields_are_plural(field: str, meant: str) -> None:
     given: dict[str, Any] = {field: {"age": (0, 100)}}
-    with refused("unknown-field-of-request", says=says, field=field):
+    with refused("unknown-field-of-request", says=f"write {meant}=…", field=field):
         gm.Request("people.csv", guarantee=MU, **given)
-    with refused("unknown-field-of-request", says=says, field=field):
+    with refused("unknown-field-of-request", says=f"write {meant}=…", field=field):
         gm.Question(**given)
-    with refused("unknown-key-in-request", says=says, key=field):
+    with refused("unknown-key-in-request", says=f"write {meant} = …", key=field):
         gm.Request.from_dict({"source": "people.csv", "guarantee": {"mu": 1}, **given})
 
 
 def test_a_near_name_is_not_offered_for_another_statistic() -> None:
     if "medians" in gm.Question.field_names():
-        with refused("unknown-field-of-request", says="write medians = …", field="median"):
+        with refused("unknown-field-of-request", says="write medians=…", field="median"):
             gm.Request("people.csv", guarantee=MU, median=["age"])  # type: ignore[call-arg]
         return
     with refused("unknown-field-of-request", says="choose one of: ", field="median"):
@@ -123,7 +121,7 @@ def test_all_answers_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "code=23 " in printed and "code=24 " not in printed
     assert "… and 276 more answers: --all prints them" in printed
-    assert "has them in answers.csv and answers.parquet" in printed
+    assert "has them in answers.csv and answers.parquet" in " ".join(printed.split())
     assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 301
     assert main([*asked, "--out", str(tmp_path / "again"), "--all"]) == 0
     printed = capsys.readouterr().out
@@ -142,7 +140,7 @@ def test_a_regression_by_other_names_is_told_how_to_be_written() -> None:
         gm.Request("a.csv", regression={"y": "wage", "x": ["age"]}, guarantee=G)
     with refused("column-without-bounds") as error:
         gm.Request("a.csv", regression={"of": "wage", "on": ["age"]}, bounds={"wage": (0, 9)}, guarantee=G)
-    assert str(error.value).endswith("write bounds = { age = [0, 100] }")  # a regression has no place for bounds
+    assert str(error.value).endswith('write bounds={"age": (0, 100)}')  # a regression has no place for bounds
 
 
 def test_one_column_of_groups_by_its_name() -> None:

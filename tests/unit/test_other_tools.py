@@ -68,7 +68,7 @@ def test_only_a_release_with_a_delta_may_leak_in_both_directions(tmp_path: Path)
 
 def test_what_does_not_fit_or_is_not_known_is_refused(tmp_path: Path) -> None:
     plain = gm.Ledger.create(tmp_path / "plain.ledger", YEAR)
-    with refused("no-room-for-other-delta", says="create the ledger with --keys-delta"):
+    with refused("no-room-for-other-delta", says="create the ledger with keys_delta"):
         plain.add(epsilon=0.5, delta=1e-8)
     some = gm.Ledger.create(tmp_path / "some.ledger", YEAR, keys_delta=1e-8)
     with refused("no-room-for-other-delta", says="at most δ=1e-08 fits"):

@@ -259,7 +259,7 @@ def test_private_bins_inside_a_question_say_where_they_belong() -> None:
 
 
 def test_a_quantile_without_a_range_is_told_what_to_write() -> None:
-    with pytest.raises(gm.RequestError, match=r'or bins = \{ x = "private" \} to learn them'):
+    with pytest.raises(gm.RequestError, match=r'or bins=\{"x": "private"\} to learn them'):
         ask(medians=["x"])
 
 

@@ -189,7 +189,7 @@ def test_a_file_and_flags_ask_the_same(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_quantile_without_bounds_can_learn_them() -> None:
     table = pl.DataFrame({"income": [20_000 + 14.0 * i for i in range(5_001)]})
-    with refused("quantile-without-bounds", says='bins = { income = "private" }'):
+    with refused("quantile-without-bounds", says='bins={"income": "private"}'):
         gm.Request(table, medians=["income"], guarantee=gm.Guarantee(mu=30))
     for said in ("bins", "bounds"):
         learned = {said: {"income": "private"}}

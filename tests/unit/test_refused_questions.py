@@ -41,15 +41,15 @@ REFUSED = {
     ),
     "limit zero": (
         {"count": True, "unit": "p", "rows_per_unit": 0},
-        refusal("whole-number-out-of-range", says="write rows_per_unit = 1", name="rows_per_unit", value=0),
+        refusal("whole-number-out-of-range", says="write rows_per_unit=1", name="rows_per_unit", value=0),
     ),
     "limit half": (
         {"count": True, "unit": "p", "rows_per_unit": 1.5},
-        refusal("whole-number-out-of-range", says="write rows_per_unit = 1", name="rows_per_unit", value=1.5),
+        refusal("whole-number-out-of-range", says="write rows_per_unit=1", name="rows_per_unit", value=1.5),
     ),
     "m zero": (
         {"count": True, "unit": "p", "groups_per_unit": 0},
-        refusal("whole-number-out-of-range", says="write groups_per_unit = 1", name="groups_per_unit", value=0),
+        refusal("whole-number-out-of-range", says="write groups_per_unit=1", name="groups_per_unit", value=0),
     ),
     "m without groups": (
         {"count": True, "unit": "p", "groups_per_unit": 2},
@@ -58,7 +58,7 @@ REFUSED = {
     "m too large": (
         {"count": True, "unit": "p", "by": {"r": ["a", "b"]}, "groups_per_unit": 3},
         refusal(
-            "limit-exceeds-declared", says="write groups_per_unit = 2, or less", name="groups_per_unit", value=3, size=2
+            "limit-exceeds-declared", says="write groups_per_unit=2, or less", name="groups_per_unit", value=3, size=2
         ),
     ),
     "keys twice": (
@@ -84,13 +84,13 @@ REFUSED = {
     "too many values": (
         {"histograms": {"r": ["a", "b"]}, "unit": "p", "values_per_unit": 3},
         refusal(
-            "limit-exceeds-declared", says="write values_per_unit = 2, or less", name="values_per_unit", value=3, size=2
+            "limit-exceeds-declared", says="write values_per_unit=2, or less", name="values_per_unit", value=3, size=2
         ),
     ),
     "too many values of all": (
         {"histograms": {"r": ["a", "b"], "s": ["a"]}, "unit": "p", "values_per_unit": 3},
         refusal(
-            "limit-exceeds-declared", says="write values_per_unit = 2, or less", name="values_per_unit", value=3, size=2
+            "limit-exceeds-declared", says="write values_per_unit=2, or less", name="values_per_unit", value=3, size=2
         ),
     ),
     "half a filter": (

@@ -357,7 +357,7 @@ def test_groups_are_rows_and_every_answer_has_its_axis() -> None:
     panels = drawn_rows(release)
     assert [[row["label"] for row in panel] for panel in panels] == [["f", "m"], ["f", "m"]]
     assert "low" in panels[0][0] and "low" not in panels[0][1]  # too few people for an interval: no mark, and said
-    assert panels[0][1]["text"] == "unknown" and "Unknown: too few" in caption_of(release.rows())
+    assert panels[0][1]["text"] == "unknown" and "Unknown: too much noise" in caption_of(release.rows())
 
 
 def test_an_axis_has_0_where_it_is_not_far() -> None:

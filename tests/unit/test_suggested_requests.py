@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -27,6 +28,7 @@ from gaussmith.stages.rule import Seen
 from gaussmith.suggestions import learning
 from gaussmith.suggestions.columns import Columns
 from gaussmith.suggestions.questions import split_guarantee
+from gaussmith.suggestions.suggestion import Suggestion, told_limit
 
 LARGE: dict[str, Any] = {"guarantee": gm.Guarantee(mu=100), "keys_delta": 1e-6}
 SMALL = gm.Guarantee(epsilon=0.1, delta=1e-7)
@@ -212,8 +214,47 @@ def test_refusals(tmp_path: Path) -> None:
         gm.suggest(table, 0.1)  # type: ignore[arg-type]
     csv = tmp_path / "people.csv"
     table.write_csv(csv)
-    with refused("suggestion-of-untyped-columns"):
+    with refused("suggestion-of-untyped-columns", says='numbers=[…] and groups=["…"]'):
         gm.suggest(str(csv), SMALL)
+
+
+def test_a_csv_without_named_columns_spends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has no types: with a unit alone only the rows of a person would be learned, for the whole guarantee."""
+    csv, ledger = tmp_path / "people.csv", tmp_path / "study.ledger"
+    visits(10).write_csv(csv)
+    gm.Ledger.create(ledger, gm.Guarantee(epsilon=1, delta=1e-6))
+    words = ["suggest", str(csv), "--unit", "person", "--epsilon", "0.1", "--delta", "1e-7", "--ledger", str(ledger)]
+    code, _, err = run(capsys, *words, "--out", str(tmp_path / "request.toml"))
+    assert code == 2 and "of spent, year, place, vip, day: --numbers …,… --groups …" in err
+    assert gm.Ledger(ledger).history() == []
+    assert gm.suggest(str(csv), gm.Guarantee(mu=100), unit="person", numbers=[]).rows_per_unit is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "size", "told"),
+    [
+        (4.0, (2.0, 50_000.0), 5, "at most about 4 of these keys (this may be 2 to 5)"),
+        (20_000.0, (2.0, math.inf), 5, "at most about 5 of these keys (this may be 2 to 5)"),
+        (3.0, (1.0, 50_000.0), 5, "how many of these keys people have is not known"),
+        (1.0, (1.0, 2.0), 2, "at most about 1 of these keys (this may be 1 to 2)"),
+        (16.0, (12.0, 1e7), None, "at most about 16 of these keys (this may be 12 or more)"),
+        (16.0, (12.0, 20.0), None, "at most about 16 of these keys (this may be 12 to 20)"),
+        (16.0, (1.0, 1e7), None, "how many of these keys people have is not known"),
+        (16.0, (16.0, 16.0), None, "have at most about 16 of these keys"),
+    ],
+)
+def test_limits_say_no_more_than_is_known(value: float, ends: tuple[float, float], size: int | None, told: str) -> None:
+    class Answer:
+        questions, values = ("groups 0",), np.array([value])
+
+        def interval(self, confidence: float) -> tuple[float, float]:
+            return ends
+
+    assert told in told_limit(learning._limit(cast(Any, Answer()), "groups 0", size), "of these keys")
+
+
+def test_a_key_that_nobody_would_see_is_quoted() -> None:
+    assert Suggestion.told_keys(cast(Any, None), ("", "0.00")) == '2 keys found: "", 0.00'
 
 
 def test_the_command_writes_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

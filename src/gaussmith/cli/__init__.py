@@ -17,6 +17,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from gaussmith.notations import TOML, written_in
+
 COMMANDS = {
     "demo": "a real release on the bundled health data, with a report",
     "calibrate": "what a guarantee means, and how much noise it needs",
@@ -64,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if not os.environ.get("GAUSSMITH_DEBUG"):
                 warnings.showwarning = _say_nothing
-            code = _run(words)
+            with written_in(TOML):
+                code = _run(words)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -112,7 +115,8 @@ def _run(words: list[str]) -> int:
 
 def _refuse(error: BaseException, words: list[str]) -> int:
     """Print the error on stderr, in terms of command-line flags, and return the exit code."""
-    from gaussmith.cli.terminal import error_text, in_flags
+    from gaussmith.cli.flag_notation import in_flags
+    from gaussmith.cli.terminal import error_text
     from gaussmith.errors import ExpressionError, GaussmithError, InternalError, RequestError
 
     if os.environ.get("GAUSSMITH_DEBUG") and (

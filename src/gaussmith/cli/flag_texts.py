@@ -20,6 +20,7 @@ def read_bounds(flag: str, texts: Sequence[str] | None) -> Any:
         return PRIVATE
     found: dict[str, Any] = {}
     for text in texts or ():
+        _check_signs(flag, text)
         private, _, word = text.rpartition(":")
         if word == PRIVATE and private and flag != "--mean-within":
             _check_once(flag, private, found)
@@ -57,6 +58,24 @@ def read_bounds(flag: str, texts: Sequence[str] | None) -> Any:
     return found
 
 
+_NUMBER = r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?"
+_OTHER_SIGNS = re.compile(rf"([^=:]+)(?:=({_NUMBER})[,:]|:({_NUMBER}),)({_NUMBER})")
+"""Bounds behind an equals sign, as values are written, or with a comma between them."""
+
+
+def _check_signs(flag: str, text: str) -> None:
+    """Refuse `fine=0,20` where `fine:0:20` is meant."""
+    if (other := _OTHER_SIGNS.fullmatch(text)) is not None:
+        raise DomainError(
+            f"{flag} {text}",
+            "a column and its bounds are joined by colons",
+            f"write {flag} {other[1]}:{other[2] or other[3]}:{other[4]}",
+            code="flag-bounds-by-other-signs",
+            flag=flag,
+            text=text,
+        )
+
+
 def _check_once(flag: str, name: str, found: Container[str]) -> None:
     if name in found:
         what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
@@ -72,6 +91,8 @@ def read_shares(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
 def read_asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:
     """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
     plain = [text for text in texts or () if text and ":" not in text]
+    for text in plain:
+        _check_signs(flag, text)
     found: dict[str, tuple[float, float] | None] = {
         **read_bounds(flag, [text for text in texts or () if text not in plain])
     }
@@ -133,6 +154,21 @@ def read_counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[s
     """NAME=VALUE,VALUE, or NAME alone where --values says the rest."""
     plain = [text for text in texts or () if text and "=" not in text]
     return {**dict.fromkeys(plain), **read_keys(flag, [text for text in texts or () if text not in plain], example)}
+
+
+def check_values(flag: str, columns: Sequence[str], declared: Container[str]) -> None:
+    """Refuse `branch:East,West` where `branch=East,West` is meant: no column of this name has values."""
+    for text in columns:
+        name, colon, values = text.partition(":")
+        if name and colon and values and text not in declared:
+            raise DomainError(
+                f"{flag} {text}",
+                "a column and its values are joined by an equals sign",
+                f"write {flag} {name}={values.replace(':', ',')}",
+                code="flag-values-by-other-signs",
+                flag=flag,
+                text=text,
+            )
 
 
 def read_levels(flag: str, texts: Sequence[str] | None) -> dict[str, list[float]]:

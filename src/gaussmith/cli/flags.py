@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flag_texts import (
+    check_values,
     read_asked,
     read_bins,
     read_bounds,
@@ -357,6 +358,10 @@ def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]
             code="count-beside-count-rows",
         )
     fields = {flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field}
+    for flag in FLAGS:
+        if flag.field in ("by", "histograms", "proportions"):
+            unsaid = [name for name, values in fields[flag.field].items() if values is None]
+            check_values(flag.words, unsaid, {**fields["values"], **fields["bins"]})
     fields["by"] = with_found(fields["by"], arguments.by_found or ())
     fields["vector_means"] = with_vector_options(fields["vector_means"], arguments.vector_rows, arguments.normal)
     source: Any = sources[0] if sources else "data"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
 from gaussmith.cli.parser import Parser, number
-from gaussmith.cli.terminal import bold
+from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.texts import printable, printable_json
@@ -40,6 +40,12 @@ OF_ACTIONS = {
 """Flags that belong to a single action."""
 A_TENTH = "a tenth of δ"
 """What --keys-delta stands for without a number."""
+
+NO_KEYS = (
+    "no δ is reserved for found groups: releases with --by-found, and those of other tools with a δ, cannot be charged "
+    "to it; --keys-delta allows them, and can only be given when a ledger is created"
+)
+"""What is said of a ledger that was created without --keys-delta."""
 
 UNIT_BITS = 256
 """Charges are whole numbers of 2⁻²⁵⁶ (ledger.units)."""
@@ -122,7 +128,8 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     )
     found = {**_document(ledger), "head": str(ledger.head)}
     budget, *terms = describe_terms(ledger)
-    return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
+    lines = [f"{bold(printable(ledger.where))} {budget}", *terms, *([] if ledger.keys_delta else [wrapped(NO_KEYS)])]
+    return found, "\n".join([*lines, f"receipt {ledger.head}"])
 
 
 def _keys_delta(text: str | None, guarantee: Guarantee) -> float:

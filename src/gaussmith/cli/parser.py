@@ -29,9 +29,13 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.command = command
+        self.words: Sequence[str] = ()
+        joined = re.sub(r" *\\\n *", " ", examples)
+        self.examples: list[str] = re.findall(rf"^ *(gaussmith {command}\b.*)", joined, re.MULTILINE)
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """The flags, or a RequestError that names the nearest one."""
+        self.words = words
         self._refuse_spaced_bounds(words)
         arguments, unknown = self.parse_known_args(words)
         if unknown:
@@ -75,9 +79,22 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(
-            message.removeprefix("argument "), "", f"see gaussmith {self.command} --help", code="malformed-arguments"
-        )
+        absent = message.partition("arguments are required: ")[2]
+        if absent:
+            raise RequestError(
+                f"no {absent}",
+                f"gaussmith {self.command} needs {'it' if ', ' not in absent else 'them'}",
+                f"write for example {self._example()}",
+                code="argument-missing",
+                argument=absent,
+            )
+        flag, _, problem = message.removeprefix("argument ").partition(": ")
+        raise RequestError(flag, problem, f"see gaussmith {self.command} --help", code="malformed-arguments")
+
+    def _example(self) -> str:
+        """The example of the help text that is closest to what was written: of the same action, where there is one."""
+        action = next((word for word in self.words if not word.startswith("-")), "")
+        return next((each for each in self.examples if f" {action} " in each), self.examples[0])
 
 
 _OTHERWISE = {

@@ -66,7 +66,7 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.charged_release import ledger_unit, open_ledger, read_schema, source_name
-    from gaussmith.plans.row_rule import notes_on
+    from gaussmith.plans.answer_notes import notes_on, told_of
     from gaussmith.words.blocks import MAX_ROWS, explain_choice
     from gaussmith.words.plans import plan_text
 
@@ -92,7 +92,7 @@ def run(arguments: Namespace) -> int:
         print(plan_text(plan, rows, sys.maxsize if arguments.all else MAX_ROWS, rest_in="--all prints them"))
         told = row_rules or planned
         if len(plan) == 1:
-            notes = notes_on([(piece.slot.draw, piece.names, told[piece.slot.draw]) for piece in plan.pieces])
+            notes = notes_on([told_of(piece, told[piece.slot.draw]) for piece in plan.pieces])
             told_notes = "\n".join(map(printable, notes))
             print(wrapped(told_notes if in_file else notes_in_flags(told_notes)))
         cost = request.cost_of_missing()

@@ -13,16 +13,14 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from gaussmith.cli.flags import add_request_flags, request_from, rows_from
 from gaussmith.cli.hints import hints_for
 from gaussmith.cli.parser import Parser
-from gaussmith.cli.release import shown_release
+from gaussmith.cli.release import print_written, shown_release
 from gaussmith.cli.saved_requests import add_save_flag, save_request
-from gaussmith.engines.addresses import without_secrets
-from gaussmith.texts import printable, printable_json
+from gaussmith.texts import printable_json
 
 
 def add_flags(parser: Parser) -> None:
@@ -45,16 +43,8 @@ def run(arguments: Namespace) -> int:
         check_folder(arguments.out)
     save_request(arguments, arguments.request, request)
     made = rehearse(request, rows or 10_000)
-    if arguments.json:
-        print(printable_json(made.to_json()))
-    else:
-        in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
-        print(hints_for(request, in_file) + shown_release(made, arguments.out, arguments.all, in_file))
-    if arguments.out:
-        sys.stdout.flush()
-        from gaussmith.report import write_folder
-
-        files = write_folder(made, arguments.out)
-        if not arguments.json:
-            print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
+    in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
+    text = hints_for(request, in_file) + shown_release(made, arguments.out, arguments.all, in_file)
+    text = printable_json(made.to_json()) if arguments.json else text
+    print_written(text, made, arguments.out, quiet=arguments.json)
     return 0

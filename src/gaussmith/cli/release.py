@@ -25,6 +25,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.cli.flags import add_request_flags, request_from
@@ -90,20 +91,29 @@ def run(arguments: Namespace) -> int:
         )
     whole = arguments.all or not arguments.out  # the answers are paid for: what is in no file is printed
     if arguments.json:
-        print(printable_json(released.to_json()))
+        text = printable_json(released.to_json())
     else:
         above = f"{wrapped(printable(arguments.id) + AGAIN)}\n\n" if stored else hints
-        print(above + shown_release(released, arguments.out, whole, in_file))
-    if arguments.ledger and not arguments.json:
-        _print_left(arguments.ledger)
-    if arguments.out:
-        sys.stdout.flush()  # show the release even if the folder cannot be written
-        from gaussmith.report import write_folder
-
-        files = write_folder(released, arguments.out)
-        if not arguments.json:
-            print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
+        left = _left(arguments.ledger) if arguments.ledger else ""
+        text = above + shown_release(released, arguments.out, whole, in_file) + left
+    print_written(text, released, arguments.out, quiet=arguments.json)
     return 0
+
+
+def print_written(text: str, released: Release, out: str | None, quiet: bool) -> None:
+    """Write the folder, then print: a reader who closes the pipe cannot take the files away.
+
+    The text is printed even if the folder cannot be written; below it which files were, unless `quiet`.
+    """
+    from gaussmith.report import write_folder
+
+    files: list[Path] = []
+    try:
+        files = write_folder(released, out) if out else []
+    finally:
+        print(text, flush=True)
+    if out and not quiet:
+        print(f"\nWritten to {printable(without_secrets(out))}: {', '.join(file.name for file in files)}")
 
 
 def _is_stored(where: str | None, id: str | None) -> bool:
@@ -129,12 +139,13 @@ def shown_release(released: Release, out: str | None, whole: bool, in_file: bool
     return release_text(released, rest_in=f"--all prints them{files}", spelled=spelled)
 
 
-def _print_left(where: str) -> None:
-    """Print what is left in the ledger. If it cannot be read now, print nothing: the release is already done."""
+def _left(where: str) -> str:
+    """What is left in the ledger, as a last line; empty if it cannot be read now: the release is already done."""
     from gaussmith.ledger import Ledger
     from gaussmith.words.ledgers import describe_left
 
     with suppress(LedgerError):
         ledger = Ledger(where)
         left = describe_left(ledger, ledger.remaining_epsilon)
-        print(wrapped(f"left in {printable(ledger.where)}: {left}"))
+        return "\n" + wrapped(f"left in {printable(ledger.where)}: {left}")
+    return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import textwrap
 from typing import TextIO
@@ -53,51 +52,6 @@ def labelled(label: str, text: str, column: int = 11) -> str:
     """`label`, followed by text wrapped in its own column."""
     body = wrapped(text, column)
     return bold(label.ljust(column)) + body[column:]
-
-
-EDGES = ("bins", "quantiles")
-"""Fields whose flags list numbers with commas: NAME=18,40,65."""
-
-OF_A_RELEASE = ("ledger", "id", "engine", "master")
-"""Words of the library that are flags here, and write NAME = VALUE where a flag has NAME VALUE."""
-
-
-def in_flags(remedy: str, request_file: bool = False) -> str:
-    """A remedy in terms of flags; fields of a request file stay as they are written there.
-
-    >>> in_flags('write rows_per_unit = 12, or mean_of = "units" for the mean over people')
-    'write --rows-per-unit 12, or --mean-of units for the mean over people'
-    >>> in_flags("give ledger= too", request_file=True)
-    'give --ledger too'
-    >>> in_flags('write bounds = { age = [0, 100] }, or values = { sex = ["f", "m"] }, or means = ["age"]')
-    'write --bounds age:0:100, or --values sex=f,m, or --mean age'
-    >>> in_flags('ask for found keys: by = { airport = "found" }')
-    'ask for found keys: --by-found airport'
-    >>> in_flags('or bounds = { age = "private" } to learn them')
-    'or --bounds age:private to learn them'
-    """
-    from gaussmith.cli.flags import FLAGS, SPELLED_ALIKE  # imported where an error is shown
-
-    if not request_file:
-        flags = {flag.field: flag.words for flag in FLAGS if flag.often}
-        remedy = re.sub(r'\b(?:by|histograms) = { (\S+) = "found" }', r"--by-found \1", remedy)
-        remedy = re.sub(r'\bbounds = { (\S+) = "private" }', r"--bounds \1:private", remedy)
-        table = re.compile(rf"\b({'|'.join(flags)}) = {{ (\S+) = (\[[^]]*\]|[\w.-]+) }}")
-        remedy = table.sub(lambda m: f"{flags[m[1]]} {m[2]}{_spelled(m[1], m[3])}", remedy)
-        listed = re.compile(rf"""\b({"|".join(flags)}) = \[["']([^"',]*)["']\]""")
-        remedy = listed.sub(lambda m: f"{flags[m[1]]} {m[2]}", remedy)
-    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + SPELLED_ALIKE)
-    said = re.compile(rf"""(?<![\w?&(.])({names}) ?=(?!=) ?(?:"([^"]*)"|'([^']*)'|([\w.…-]*))""")
-    return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
-
-
-def _spelled(field: str, value: str) -> str:
-    """What stands behind the name of a column in a flag: bounds, values, edges or a number."""
-    if not value.startswith("["):
-        return f"={value}"
-    parts = [part.strip() for part in value[1:-1].split(",")]
-    listed = field in EDGES or parts[0][:1] in "\"'"
-    return "=" + ",".join(part.strip("\"'") for part in parts) if listed else ":" + ":".join(parts)
 
 
 def error_text(error: GaussmithError) -> str:

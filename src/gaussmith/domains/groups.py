@@ -143,8 +143,8 @@ def _labels(
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise DomainError(
                     f"keys of {column!r} = {values!r}"[:120],
-                    "list at least one",
-                    f'write {{{column!r}: ["north", "south"]}}',
+                    "its keys are a list of at least one",
+                    f'write {{ {column} = ["north", "south"] }}',
                     code="keys-not-listed",
                     column=column,
                     values=values,

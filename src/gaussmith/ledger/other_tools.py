@@ -86,7 +86,7 @@ def add_release(
 
 def _no_room(delta: float, left: Any, where: str) -> BudgetError:
     """The error for a release of another tool whose δ does not fit."""
-    fits = f"at most δ={float(left):.3g} fits" if left else "create the ledger with --keys-delta"
+    fits = f"at most δ={float(left):.3g} fits" if left else "create the ledger with keys_delta"
     return BudgetError(
         f"a release of another tool with δ={delta:g}, more than is set aside in ledger={where}",
         "the δ of other tools comes from a part of δ that is set aside when a ledger is created; nothing was charged",
@@ -119,7 +119,7 @@ def _check(epsilon: object, delta: object, mu: object, note: object) -> None:
         raise GuaranteeError(
             "a release of another tool without epsilon or mu" if epsilon is None else "epsilon beside mu",
             "state what the other tool promises: epsilon (and delta, if it is not 0), or mu for Gaussian noise",
-            "write --epsilon 1 --delta 1e-6, or --mu 0.5 where its noise is Gaussian with σ = 2 × sensitivity",
+            "write epsilon = 1 and delta = 1e-6, or mu = 0.5 where its noise is Gaussian with σ = 2 × sensitivity",
             code="other-release-without-guarantee",
         )
     if mu is None and not (is_number(epsilon) and 0 < epsilon <= 100):

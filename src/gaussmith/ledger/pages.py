@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import AMOUNTS, Entry, Receipt, broken, check_seal, digest
+from gaussmith.notations import PYTHON, notation
 
 FORMAT = 2
 """Format 2 added a unit, and a second amount for each charge, κ."""
@@ -208,10 +209,19 @@ class Pages:
             raise unreadable(self.where) from None
 
 
-def missing(where: str, create: str) -> LedgerError:
+def missing(where: str) -> LedgerError:
     """The error for a ledger that does not exist."""
-    rule = "a release can be charged only to an existing ledger"
-    return LedgerError(f"no ledger at {where}", rule, f"create it: {create}", code="no-such-ledger", ledger=where)
+    shown = f"'{where}'" if "://" in where else where
+    create = f"gaussmith ledger init {shown} --epsilon 3 --delta 1e-6"
+    if notation() == PYTHON:
+        create = f'gaussmith.Ledger.create("{where}", gaussmith.Guarantee(epsilon=3, delta=1e-6))'
+    return LedgerError(
+        f"no ledger at {where}",
+        "it is created once, before anything is charged to it or read from it",
+        f"check the name, or create it: {create}",
+        code="no-such-ledger",
+        ledger=where,
+    )
 
 
 def existing(where: str) -> LedgerError:

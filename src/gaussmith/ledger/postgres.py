@@ -67,7 +67,7 @@ class PostgresStorage:
 
     def _find(self, pages: Pages) -> None:
         if not pages.check_format():
-            raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6")
+            raise missing(self.where)
 
     @contextmanager
     def _session(self, snapshot: bool = False) -> Iterator[tuple[Any, Pages]]:
@@ -121,7 +121,7 @@ class PostgresStorage:
         except (errors.LockNotAvailable, errors.QueryCanceled):
             raise locked(self.where, self._timeout) from None
         except errors.UndefinedTable:
-            raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6") from None
+            raise missing(self.where) from None
         except errors.UndefinedColumn:
             raise LedgerError(
                 f"ledger={self.where} is in a database whose tables were made by another version of Gaussmith",

@@ -81,7 +81,7 @@ def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
     rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
     fits = (
         "no release that finds keys in the data fits, and none of another tool with a δ: declare the keys, or "
-        "ask for a ledger that reserves a part of δ (--keys-delta)"
+        "ask for a ledger that reserves a part of δ (keys_delta)"
     )
     if rest > 0:
         fits = f"at most keys_delta={round_down(rest):g} fits: state in the request how much it takes"

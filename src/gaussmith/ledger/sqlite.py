@@ -143,7 +143,7 @@ class SqliteStorage:
     def _open(self) -> Iterator[sqlite3.Connection]:
         # One connection per transaction: nothing to share between threads, nothing to inherit over a fork.
         if not self._path.exists():
-            raise missing(self.where, f"gaussmith ledger init {self.where} --epsilon 3 --delta 1e-6")
+            raise missing(self.where)
         if not self._path.is_file():
             raise self._foreign()
         self._check_only_name()

@@ -163,7 +163,7 @@ def _stand_ins(missing: Mapping[str, Any], coordinates: Sequence[Value]) -> Arra
         value = missing.get(column, 0.0 if made == TOTAL else float(centre_of(np.array(low), np.array(high))))
         if not (is_number(value) and lowest <= value <= highest):
             raise RequestError(
-                f"missing = {{ {column} = {value!r} }}",
+                f"missing of {column!r} = {value!r}",
                 f"a value that replaces missing ones must lie between {lowest:g} and {highest:g}",
                 "choose a value inside them",
                 code="request-missing-outside-bounds",

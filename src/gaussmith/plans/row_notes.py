@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import ExpressionError
@@ -116,8 +117,19 @@ def _numbers(tree: Operation, derived: dict[str, str]) -> tuple[str, ...]:
     )
 
 
-def notes_of(rule: RowRule) -> list[str]:
-    """The rules in plain words, one a line."""
+def columns_needed(rule: RowRule, columns: Iterable[str]) -> set[str]:
+    """These columns, those that every row is read by, and all that they are derived from."""
+    where = None if rule.where is None else _tree(rule.where)
+    needed = {*columns, *rule.by, *rule.present, *([rule.unit] if rule.unit else [])}
+    needed |= set() if where is None else set(where.columns_used)
+    for name, text in reversed(rule.columns):  # a derived column may use those before it
+        tree = _tree(text) if name in needed else None
+        needed |= set() if tree is None else set(tree.columns_used)
+    return needed
+
+
+def notes_of(rule: RowRule, groups: int | None = None, values: int | None = None) -> list[str]:
+    """The rules in plain words, one a line; `groups` and `values` are how many are declared, where that is known."""
     lines = []
     if rule.unit is None:
         lines.append("each row is one person")
@@ -129,11 +141,11 @@ def notes_of(rule: RowRule) -> list[str]:
         within = " in each group" if rule.by else ""
         k = "1 row per person counts" if rule.rows_per_unit == 1 else f"{rule.rows_per_unit} rows per person count"
         lines.append(f"at most {k}{within}; people with more are scaled down")
-    lines += _grouped(rule)
+    lines += _grouped(rule, groups)
     lines += _counted(rule)
     if _has_several(rule):
         lines += _added(rule)
-    lines += _histogram(rule)
+    lines += _histogram(rule, values)
     lines += _derived(rule)
     lines += _missing(rule)
     if rule.zoned:
@@ -148,7 +160,7 @@ def _has_several(rule: RowRule) -> bool:
     return rule.unit is not None and not rule.person_columns
 
 
-def _grouped(rule: RowRule) -> list[str]:
+def _grouped(rule: RowRule, groups: int | None) -> list[str]:
     lines = []
     if rule.found:
         names = ", ".join(rule.found)
@@ -158,8 +170,10 @@ def _grouped(rule: RowRule) -> list[str]:
         )
     if len(rule.by) > len(rule.found):
         lines.append("rows with keys that are not declared are dropped")
-    if rule.by and _has_several(rule):
-        m = rule.groups_per_unit
+    m = rule.groups_per_unit
+    if rule.by and _has_several(rule) and groups is not None and groups <= m:
+        lines += ["a person counts in every group that they have rows in"] if groups > 1 else []
+    elif rule.by and _has_several(rule):
         more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
         ties = "by a hash of person and key" if rule.found else "the first"
         lines.append(f"a person in more than {more} with most rows (ties: {ties})")
@@ -209,7 +223,7 @@ def _added(rule: RowRule) -> list[str]:
     return lines
 
 
-def _histogram(rule: RowRule) -> list[str]:
+def _histogram(rule: RowRule, values: int | None) -> list[str]:
     """How people are counted by declared values or ranges."""
     column = rule.histogram
     if column is None:
@@ -226,15 +240,35 @@ def _histogram(rule: RowRule) -> list[str]:
     if m == 1:
         within = " in a group" if rule.by else ""
         most = f"the {what} of {column} that most of their rows {'are in' if is_cut else 'have'}"
-        return [*lines, f"each person counts once{within}: for {most} (ties: the first)"]
+        return [*lines, f"each person counts once{within}: for {most} (ties: the {what} listed first in the request)"]
     has = "that a row of theirs is in" if is_cut else "in their rows"
     lines.append(f"counts are of people, once for each {what} of {column} {has}")
-    lines.append(f"a person with more than {m} {what}s keeps the {m} with most rows (ties: the first)")
+    if values is None or m < values:
+        ties = f"the {what} listed first in the request"
+        lines.append(f"a person with more than {m} {what}s keeps the {m} with most rows (ties: {ties})")
     return lines
 
 
+Definitions = Mapping[str, tuple[str, str]]
+"""What each derived column is, and what a missing value does to it; "" where that is not told."""
+
+
+def definitions_of(rule: RowRule) -> dict[str, tuple[str, str]]:
+    """The derived columns of a rule."""
+    return {name: (f"{name} is {text}", _where_false(rule, name)) for name, text in rule.columns}
+
+
+def told_definitions(definitions: Definitions) -> list[str]:
+    """The same, one a line; those of which the same is told together."""
+    together: dict[str, list[str]] = {}
+    for name, (made, then) in definitions.items():
+        together.setdefault(then or name, []).append(made)
+    alone = {name for name, (_, then) in definitions.items() if not then}
+    return [f"{', '.join(made)}{'' if then in alone else then}" for then, made in together.items()]
+
+
 def _derived(rule: RowRule) -> list[str]:
-    lines = [f"{name} is {text}{_where_false(rule, name)}" for name, text in rule.columns]
+    lines = told_definitions(definitions_of(rule))
     if rule.where is not None:
         lines.append(f"only rows where {rule.where}")
     if rule.person_columns:
@@ -255,7 +289,7 @@ def _where_false(rule: RowRule, name: str) -> str:
 
 def _missing(rule: RowRule) -> list[str]:
     lines = []
-    if present := tuple(name for name in rule.present if truth_of(rule, name) is None):
+    if present := tuple(name for name in rule.present if truth_of(rule, name) is None and not _is_full(rule, name)):
         text = f" or no plain number ({NO_NUMBERS})" if rule.is_text else ""
         which = "people" if rule.person_columns else "rows"
         each = "" if len(present) == 1 else "one of "
@@ -271,6 +305,32 @@ def _missing(rule: RowRule) -> list[str]:
         shown = [f"{value:,.12g} in {column}" for column, value in rule.stand_ins[:MAX_LISTED]]
         lines.append(f"{what} counts as {', '.join(shown)}{', …' if rule.stand_ins[MAX_LISTED:] else ''}")
     return lines
+
+
+def _is_full(rule: RowRule, name: str) -> bool:
+    """Whether a person column has a value for everybody, such as a number of rows.
+
+    >>> from gaussmith.plans.row_rule import RowRule
+    >>> rule = RowRule((), person_columns=(("n", "count()"), ("late", "n - count(days > 9)"), ("age", "max(age)")))
+    >>> [_is_full(rule, name) for name in ("n", "late", "age", "days")]
+    [True, True, False, False]
+    """
+    made = dict(rule.person_columns)
+    try:
+        tree = parse(made[name], of_people=True).tree if name in made else None
+    except ExpressionError:
+        return False
+    return tree is not None and _is_never_missing(tree, rule)
+
+
+def _is_never_missing(tree: Node, rule: RowRule) -> bool:
+    if tree.column is not None:
+        return _is_full(rule, tree.column)
+    if not isinstance(tree, Operation):
+        return tree.constant is not None
+    if tree.name in ("count", "any", "all", "sum"):
+        return True
+    return tree.name in ("+", "-", "*") and all(_is_never_missing(each, rule) for each in tree.arguments)
 
 
 def _listed(names: tuple[str, ...]) -> str:

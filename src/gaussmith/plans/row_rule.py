@@ -6,7 +6,7 @@ A rule is public. It names columns and holds nothing of the data; every release 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import asdict, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -278,21 +278,3 @@ class RowRule:
                 "by_cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["by_cuts"].items()),
             }
         )
-
-
-def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:
-    """How the tables of some answers were read, one note a line; what does not hold for all says for which it does.
-
-    `pieces` are draws, the names of the answers from there, and the draw's row rule.
-    """
-    notes = {draw: [] if rule is None else rule.notes() for draw, _, rule in pieces}
-    common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
-    told: dict[tuple[int, ...], list[str]] = {}
-    for line in dict.fromkeys(line for lines in notes.values() for line in lines if line not in common):
-        told.setdefault(tuple(draw for draw, lines in notes.items() if line in lines), []).append(line)
-    own = []
-    for draws, lines in told.items():
-        names = [name for at, some, _ in pieces if at in draws for name in some]
-        shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
-        own.append(f"{shown}: {'; '.join(lines)}")
-    return [*common, *own]

@@ -17,6 +17,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.noise_covariances import NoiseCovariances
 from gaussmith.releases.contrast import EXACT, HELD, RECOVERED, Contrast, Weighted
 from gaussmith.releases.contrast_intervals import MAX_TOGETHER, shared_width, width_of_all
+from gaussmith.releases.group_keys import nearest_group
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
@@ -245,8 +246,7 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
             continue
         wanted = reference if isinstance(reference, tuple) else (reference,)
         if wanted not in column:
-            known = [" · ".join(map(str, label)) for label in column]
-            rule, remedy = "it was not declared", nearest(" · ".join(map(str, wanted)), known)
+            rule, remedy = "it was not declared", nearest_group(wanted, list(column))
             raise PlanError(f"group {reference!r}", rule, remedy, code="no-such-group", group=reference)
         for label, quantity in column.items():
             if label != wanted:

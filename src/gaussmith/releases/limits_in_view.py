@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gaussmith.plans.answer_notes import read_by
 from gaussmith.plans.row_notes import truth_of
 from gaussmith.problem.features import VECTOR
 from gaussmith.releases.path import bounds_of
@@ -33,7 +34,9 @@ def limit_notes(release: Release) -> list[str]:
     ]
     counted = dict.fromkeys(name for piece in pieces for name in row_counts(piece) if name in shown)
     found: dict[tuple[str, float, float], list[str]] = {}
-    for of, column, low, high in dict.fromkeys(each for piece in pieces for each in _bounds(piece)):
+    for of, column, low, high in dict.fromkeys(
+        each for piece in pieces for each in _bounds(piece, release.view.answer)
+    ):
         found.setdefault((of, low, high), []).append(column)
     lines = [f"{', '.join(counted)} is of rows"] if counted else []
     told = [f"{of}{_some(names)} within {low:,.12g} to {high:,.12g}" for (of, low, high), names in found.items()]
@@ -46,13 +49,13 @@ def _some(texts: Sequence[str]) -> str:
     return ", ".join(texts[:MAX_LISTED]) + (", …" if len(texts) > MAX_LISTED else "")
 
 
-def _bounds(piece: Release) -> list[tuple[str, str, float, float]]:
+def _bounds(piece: Release, answer: str | None) -> list[tuple[str, str, float, float]]:
     """The bounds of what a piece adds up, with the column and whether totals are meant; quantiles tell their own."""
     draw = piece.plan.draws[piece.plan.slot.draw]
-    rule, read = draw.row_rule, piece.block.problem.features
+    rule = draw.row_rule
     if rule is None or rule.is_counted or rule.counts_marks or any(kind == VECTOR for kind, _ in rule.features):
         return []
-    asked = {i for j in read.index.tolist() for i in piece.block.domain.read_from(j)} if not read.is_linear else None
+    asked = read_by(piece.plan, answer)
     return [
         ("a total of " if of == "total" else "", column, low, high)
         for i, pair in enumerate(bounds_of(draw))

@@ -37,7 +37,7 @@ SHOWN, SUPPRESSED = "presented", "suppressed"
 COUNTING = ("count", "workload")
 """Statistics whose answers are numbers of people or rows, beside those of values."""
 
-VIEW = "A view of the release, not the released numbers: moved inside the bounds, rounded and suppressed."
+VIEW = "A view of the release, not the released numbers: moved inside the bounds and rounded."
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Presentation(Tabled):
     @property
     def rule(self) -> str:
         """Which cells are left out, in plain words."""
-        if self.suppress_above is None:
+        if self.suppress_above is None or SUPPRESSED not in self.columns()["status"]:
             return "No cell is left out."
         percent = f"{100 * self.suppress_above:g} %"
         return (

@@ -16,10 +16,12 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
+from gaussmith.plans.answer_notes import notes_on, told_of
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
-from gaussmith.plans.row_rule import RowRule, notes_on
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.distribution import CellReadings
+from gaussmith.releases.group_keys import in_brackets, shown_labels, unknown_group
 from gaussmith.releases.limits_in_view import limit_notes
 from gaussmith.releases.path import Path
 from gaussmith.releases.piece_readout import read_piece
@@ -119,7 +121,9 @@ class Release(Recorded, Readings, CellReadings):
 
         What does not hold for all answers says for which it does.
         """
-        notes = notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
+        shown = self.view.answer
+        pieces = [piece for piece in self.pieces if shown in (None, *piece.plan.names, *share_names(piece))]
+        notes = notes_on([told_of(piece.plan, piece.row_rule, shown) for piece in pieces])
         return [*notes, *share_notes(self), *limit_notes(self)]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
@@ -181,11 +185,7 @@ class Release(Recorded, Readings, CellReadings):
         if self.labels:
             wanted = key if isinstance(key, tuple) else (key,)
             if wanted not in self.labels and key not in (*self.names, *share_names(self)):
-                known = [" · ".join(map(str, each)) for each in self.labels]
-                remedy = nearest(" · ".join(map(str, wanted)), known)
-                if self.shows_found_keys:
-                    raise PlanError(f"group {key!r}", "it was not shown", remedy, code="group-not-shown", group=key)
-                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
+                raise unknown_group(self, key)
             if wanted in self.labels:
                 return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names if is_whole(key) else [*self.names, *share_names(self)]
@@ -342,8 +342,9 @@ class Release(Recorded, Readings, CellReadings):
         if len(self.plan) > 1:
             self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
         if self.labels:
-            shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
-            what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "choose one: release[group]"
+            shown = ", ".join(shown_labels(self.labels[:6])) + (", …" if self.labels[6:] else "")
+            what, rule = f"{len(self.labels)} groups", f"they are: {shown}"
+            remedy = f"choose one: release[{in_brackets(self.labels[0])}]"
             raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
         if self.in_groups:
             rule = "no group has so many people that it is shown, or noise hid it"

@@ -37,7 +37,7 @@ def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple
             raise PlanError(
                 f"population=True of {name!r}",
                 known_of[1],
-                "ask for what it needs, or leave population out",
+                _needed(release, name),
                 code="sampling-error-unknown",
                 answer=name,
             )
@@ -49,6 +49,23 @@ def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple
         low = values - np.sqrt((values - lower) ** 2 + squares)
         high = values + np.sqrt((upper - values) ** 2 + squares)
     return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+
+
+def _needed(release: Release, name: str) -> str:
+    """What to ask for, so that the sampling error of an answer is known."""
+    found = quantities_of(release).get(name)
+    if found is None or found.statistic[0].kind != "mean":
+        return "ask for means or for counts by group, or leave population out"
+    column, (low, high) = name.removesuffix("_mean"), (end.reshape(-1)[0] for end in release.of_answer(name).limits)
+    bounds = f"variances = {{ {column} = [{low:g}, {high:g}] }}"
+    if _is_over_rows(found):
+        beside = "" if (low, high) == (0.0, 1.0) else f" with {bounds}"
+        return f'ask for the mean over people: mean_of = "units"{beside}; or leave population out'
+    return f"ask for {bounds} too, or leave population out"
+
+
+def _is_over_rows(quantity: Quantity) -> bool:
+    return quantity.release.block.answers.over_rows or quantity.release.block.domain.records_are_rows
 
 
 def _own_intervals(release: Release, lower: Array, upper: Array, width: float) -> tuple[Array, Array]:
@@ -113,7 +130,7 @@ def _binomial(counts: Array, total: Array | float) -> Array:
 
 def _of_mean(quantity: Quantity, values: Mapping[str, Array], bounds: tuple[float, float]) -> tuple[Array | None, str]:
     """The variance of the column over the number of people, where the release has both."""
-    if quantity.release.block.answers.over_rows or quantity.release.block.domain.records_are_rows:
+    if _is_over_rows(quantity):
         return None, "it is over rows, and the rows of one person are not drawn independently"
     column = quantity.name.removesuffix("_mean")
     statistic, at = quantity.statistic

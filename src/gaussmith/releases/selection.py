@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.domains import FoundGroups
 from gaussmith.errors import PlanError, nearest
+from gaussmith.releases.group_keys import shown_labels
 from gaussmith.releases.quantities import Quantity, quantities_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _step(release: Release, key: Any) -> Release:
     names = release.names
     if isinstance(key, str) and key in names:
         return found_answer(release, key)
-    known = [*(" · ".join(map(str, label)) for label in release.labels), *names[:12]]
+    known = [*shown_labels(release.labels), *names[:12]]
     raise _unknown(key, known)
 
 

@@ -17,6 +17,7 @@ from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.learned import learned_note, lost_rows, not_found
 from gaussmith.releases.limits_in_view import row_counts
 from gaussmith.releases.shares_in_view import share_names, share_rules, shares_of_groups, shows_shares
+from gaussmith.releases.unknown_reasons import unknown_reasons
 from gaussmith.statistics import ONE
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
         "note": [
-            "; ".join(filter(None, (MADE_UP if release.made_up else "", _note(release, each), beyond, rule)))
-            for each, beyond, rule in zip(told, _beyond(release, lower, upper, told), rules, strict=True)
+            "; ".join(filter(None, (MADE_UP if release.made_up else "", note, beyond, rule)))
+            for note, beyond, rule in zip(
+                _notes(release, told), _beyond(release, lower, upper, told), rules, strict=True
+            )
         ],
     }
     return _with_shares(release, found, confidence)
@@ -102,8 +105,17 @@ def _beyond(release: Release, lower: Array, upper: Array, told: Sequence[str]) -
     return [BEYOND if out and status == NOISY else "" for out, status in zip(outside, told, strict=True)]
 
 
-def _note(release: Release, status: str) -> str:
-    return not_found(release) if status == UNKNOWN and release.taken_less is not None else NOTES[status]
+def _notes(release: Release, told: Sequence[str]) -> list[str]:
+    """What is said of each status; of an unknown answer why."""
+    if UNKNOWN not in told:
+        return [NOTES[status] for status in told]
+    if release.taken_less is not None:
+        return [not_found(release) if status == UNKNOWN else NOTES[status] for status in told]
+    reasons, names = unknown_reasons(release), list(release.names)
+    return [
+        str(reasons.get(names[i % len(names)], NOTES[status])) if status == UNKNOWN else NOTES[status]
+        for i, status in enumerate(told)
+    ]
 
 
 def _with_shares(release: Release, found: dict[str, list[Any]], confidence: float) -> dict[str, list[Any]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import RequestError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +18,18 @@ if TYPE_CHECKING:
 def rows_of(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """A table by columns, row by row."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _require(what: str, package: str) -> None:
+    """Refuse what needs a package that is not installed."""
+    try:
+        import_module(package)
+    except ImportError:
+        rule, remedy = (
+            f"such a table needs the package {package}",
+            f"pip install {package}; to_polars() needs nothing more",
+        )
+        raise RequestError(what, rule, remedy, code="frame-package-missing", package=package) from None
 
 
 class Tabled:
@@ -40,6 +55,7 @@ class Tabled:
 
     def to_pandas(self, confidence: float = 0.95) -> pd.DataFrame:
         """The same table as a pandas frame, which needs pandas."""
+        _require("to_pandas()", "pandas")
         import pandas as pd
 
         columns = self.columns(confidence)
@@ -50,6 +66,7 @@ class Tabled:
 
     def to_arrow(self, confidence: float = 0.95) -> pa.Table:
         """The same table for PyArrow, which it needs; `.schema.metadata` has what the Parquet file has."""
+        _require("to_arrow()", "pyarrow")
         import polars as pl
 
         table = self.to_polars(confidence).to_arrow(compat_level=pl.CompatLevel.oldest())  # older readers know no views

@@ -24,7 +24,7 @@ SHARE = "_share"
 
 CAPTION = "Error bars: the released value (dot) and its 95 % interval (bar), on an axis of values."
 BESIDE = " A thin line leads from a value outside its bounds to its interval, which is cut to them."
-NO_BAR = " Unknown: too few records for an interval."
+NO_BAR = " Unknown: too much noise for an interval."
 
 _HEIGHT = 24
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaussmith.errors import RequestError, nearest
+from gaussmith.requests.toml_text import toml_key
 
 Pair = tuple[float, float]
 Said = Mapping[str, Pair]
@@ -34,11 +35,11 @@ def settle_totals(
             low, high = bounds[name]
             own = (float(min(0.0, rows * low)), float(max(0.0, rows * high)))
         if own is None and name in bounds:
-            low, high = bounds[name]
+            (low, high), key = bounds[name], toml_key(name)
             raise RequestError(
                 f"the sum of {name!r} with bounds of one row, [{low:g}, {high:g}]",
                 "with a unit, a sum adds up a person's total, which needs bounds of its own",
-                f"write total_bounds = {{ {name} = [0, 500] }}, or rows_per_unit = 12 for the total of 12 rows",
+                f"write total_bounds = {{ {key} = [0, 500] }}, or rows_per_unit = 12 for the total of 12 rows",
                 code="total-without-bounds",
                 column=name,
             )
@@ -51,12 +52,13 @@ def settle_values(which: str, columns: Mapping[str, Any], values: Mapping[str, A
     found: dict[str, Any] = {}
     for name, own in columns.items():
         if own is None and name not in values:
-            found_too = f', or by = {{ {name} = "found" }} to find them privately' if which == "by" else ""
-            found_too += f", or bins = {{ {name} = [0, 10, 20] }} for numbers and dates"
+            key = toml_key(name)
+            found_too = f', or by = {{ {key} = "found" }} to find them privately' if which == "by" else ""
+            found_too += f", or bins = {{ {key} = [0, 10, 20] }} for numbers and dates"
             raise RequestError(
                 f"{name!r} in {which} has no values",
                 "what is counted must be declared, without looking at the data",
-                f'write values = {{ {name} = ["a", "b"] }}, or {which} = {{ {name} = ["a", "b"] }}{found_too}',
+                f'write values = {{ {key} = ["a", "b"] }}, or {which} = {{ {key} = ["a", "b"] }}{found_too}',
                 code="column-without-values",
                 which=which,
                 column=name,
@@ -83,7 +85,7 @@ def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) 
         raise RequestError(
             f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}",
             "bounds that are said once hold for every answer",
-            f"leave one out: {which} = [{name!r}]",
+            f'leave one out: {which} = ["{name}"]',
             code="bounds-said-twice",
             column=name,
         )
@@ -92,11 +94,11 @@ def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) 
 
 def _unbounded(which: str, name: str, said: Said, where: str = "bounds") -> Pair:
     near = f" (bounds are said of {', '.join(map(repr, list(said)[:4]))})" if said else ""
-    beside = "" if which == "regression" else f", or {which} = {{ {name} = [0, 100] }}"
+    beside = "" if which == "regression" else f", or {which} = {{ {toml_key(name)} = [0, 100] }}"
     raise RequestError(
         f"{name!r} in {which} has no bounds{near}",
         "every column needs two bounds, known without looking at the data",
-        f"write {where} = {{ {name} = [0, 100] }}{beside}",
+        f"write {where} = {{ {toml_key(name)} = [0, 100] }}{beside}",
         code="column-without-bounds",
         which=which,
         column=name,

@@ -85,7 +85,7 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
             raise RequestError(what, rule, remedy, code="diagnose-of-unbounded-column", column=column)
     if not found:
         raise RequestError(
-            "diagnose = true, and no answer has bounds or limits",
+            "diagnose, where no answer has bounds or limits",
             "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit",
             "leave it out",
             code="nothing-to-diagnose",
@@ -96,13 +96,13 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
 def _check_question(question: Question) -> None:
     if question.finds:
         raise RequestError(
-            "diagnose = true beside found groups",
+            "diagnose beside found groups",
             "limits are checked in declared groups: found ones are not known beforehand",
             "leave it out, or diagnose a request with declared groups or none",
             code="diagnose-of-found-groups",
         )
     if question.name == NAME:
-        what, rule = f"a question named {NAME!r} beside diagnose = true", "this is what the diagnosis is called"
+        what, rule = f"a question named {NAME!r} beside diagnose", "this is what the diagnosis is called"
         raise RequestError(what, rule, "rename it", code="question-named-diagnosis")
 
 

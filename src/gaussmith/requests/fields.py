@@ -19,7 +19,11 @@ from gaussmith.errors import DomainError, RequestError
 from gaussmith.requests.bins import PRIVATE, is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
 from gaussmith.requests.quantiles import read_medians, read_quantiles
+from gaussmith.requests.toml_text import toml_key, toml_keys
 from gaussmith.statistics.asking_moments import check_regression
+
+EXAMPLE = '["good", "fair", "poor"]'
+"""Values of a column, where an error has none to name."""
 
 Bounds = Mapping[str, Any] | str
 """Columns with their bounds, or with the word for bounds that are learned; or this word for all columns."""
@@ -82,7 +86,8 @@ def read_bounds(which: str, bounds: Any) -> Any:
     if bounds == PRIVATE and which in ("bounds", "total_bounds"):
         return bounds  # bounds are put in by `requests.private_bounds` before a question is settled
     if not isinstance(bounds, Mapping):
-        rule, remedy = "it must map columns to bounds", f"write {which} = {{ age = [0, 100] }}"
+        column = toml_key(bounds) if isinstance(bounds, str) and bounds else "age"
+        rule, remedy = "it must map columns to bounds", f"write {which} = {{ {column} = [0, 100] }}"
         raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
     checked: dict[str, Any] = {}
     for column, pair in bounds.items():
@@ -90,10 +95,11 @@ def read_bounds(which: str, bounds: Any) -> Any:
             checked[str(column)] = PRIVATE
             continue
         if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_plain(b) for b in pair)):
+            key = toml_key(str(column))
             raise DomainError(
                 f"bounds of {column!r} = {pair!r}",
                 "every column needs two numbers, known without looking at the data",
-                f'write {which} = {{ {column} = [0, 100] }}, or {which} = {{ {column} = "{PRIVATE}" }}',
+                f'write {which} = {{ {key} = [0, 100] }}, or {which} = {{ {key} = "{PRIVATE}" }}',
                 code="request-bounds-not-two-numbers",
                 column=column,
                 bounds=pair,
@@ -154,7 +160,8 @@ def read_regression(which: str, wanted: Any) -> dict[str, tuple[float, float] | 
 def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
     """Columns with their declared values; the rules of values are those of `Cells`."""
     if not isinstance(columns, Mapping):
-        shown = f'write {which} = {{ health = ["good", "fair", "poor"] }}'
+        column = toml_key(columns) if isinstance(columns, str) and columns else "health"
+        shown = f'write {which} = {{ {column} = ["good", "fair", "poor"] }}'
         what, rule = f"{which}={columns!r}"[:120], "it must map columns to lists of values"
         raise RequestError(what, rule, shown, code="values-not-a-mapping", which=which, given=columns)
     found = {}
@@ -163,7 +170,7 @@ def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
             raise DomainError(
                 f"values of {column!r} = {values!r}"[:120],
                 "list at least one value, chosen without looking at the data",
-                f'write {which} = {{ {column} = ["good", "fair", "poor"] }}',
+                f"write {which} = {{ {toml_key(str(column))} = {toml_keys(values, EXAMPLE)} }}",
                 code="histogram-values-not-listed",
                 column=column,
                 values=values,
@@ -186,7 +193,7 @@ def read_counted(which: str, columns: Any) -> dict[str, Any]:
         return {str(name): found.get(str(name)) for name in columns}
     if not _is_list(columns):
         read_values(which, columns)  # refuses it
-    return dict.fromkeys(_names(which, columns, f'{which} = {{ health = ["good", "poor"] }}', "values"))
+    return dict.fromkeys(_names(which, columns, f"{which} = {{ health = {EXAMPLE} }}", "values"))
 
 
 def is_found(keys: Any) -> bool:
@@ -198,6 +205,18 @@ def read_keys(which: str, by: Any) -> Any:
     """Declared keys with dates as texts; names alone where keys are in `values`. Their rules are those of `Groups`."""
     if isinstance(by, Mapping):
         cells = {str(c): read_bins(str(c), keys) for c, keys in by.items() if is_binned(keys)}
+        for column, keys in by.items():
+            if isinstance(keys, str) and not is_found(keys) and column not in cells:
+                remedy = f"write by = {{ {toml_key(str(column))} = {toml_keys(keys, EXAMPLE)} }}"
+                what = f"keys of {column!r} = {keys!r}"[:120]
+                raise DomainError(
+                    what,
+                    "its keys are a list of at least one",
+                    remedy,
+                    code="keys-not-listed",
+                    column=column,
+                    values=keys,
+                )
         read = {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
         return {**read, **cells}
     if isinstance(by, str) and by:
@@ -263,7 +282,8 @@ def read_complete(which: str, columns: Any) -> tuple[str, ...]:
     """The columns that are promised to have a value in every row."""
     if not _is_list(columns) or not all(isinstance(name, str) for name in columns):
         what, rule = f"{which}={columns!r}"[:120], "it must list columns that have a value in every row"
-        raise RequestError(what, rule, 'write complete = ["age"]', code="complete-not-listed", complete=columns)
+        remedy = "write complete = " + toml_keys(columns, '["age"]')
+        raise RequestError(what, rule, remedy, code="complete-not-listed", complete=columns)
     return tuple(dict.fromkeys(columns))
 
 

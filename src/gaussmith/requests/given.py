@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -121,13 +122,19 @@ def unknown_key(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> Re
     return RequestError(f"unknown key {key!r}", *misplaced(key, fields, names), code="unknown-key-in-request", key=key)
 
 
-def read_guarantee(given: Any) -> Any:
-    """The guarantee that a table states."""
-    if given is None or isinstance(given, Guarantee):
+def read_guarantee(given: Any) -> Guarantee:
+    """The guarantee of a request, or the one that a table states."""
+    if isinstance(given, Guarantee):
         return given
     if not isinstance(given, Mapping):
-        what, remedy = f"guarantee={given!r}", "write guarantee = { epsilon = 1, delta = 1e-6 }"
-        raise RequestError(what, "it must be a table", remedy, code="request-guarantee-not-a-table", guarantee=given)
+        shown = f"={given!r}"[:100] if isinstance(given, str | int | float) else f" of type {type(given).__name__}"
+        raise RequestError(
+            "no guarantee" if given is None else f"guarantee{shown}",
+            "a request must say how well people are protected",
+            "write guarantee = { epsilon = 1, delta = 1e-6 }",
+            code="request-without-guarantee",
+            guarantee=given,
+        )
     for key in given:
         if key not in STATED:
             what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
@@ -152,8 +159,34 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "fix that line"
-        raise RequestError(what, rule, remedy, code="request-file-not-toml", file=without_secrets(path)) from None
+        problem, _, place = str(error).removesuffix(")").partition(" (at ")
+        number = re.match(r"line (\d+)", place)
+        line = text.split("\n")[int(number[1]) - 1].strip() if number else ""
+        what = f"request file {without_secrets(path)!r}" + (f", line {number[1]}" if number else "")
+        shown = f"\n    {without_secrets(line)}"[:100] if line else ""
+        remedy = _meant_in_toml(line)
+        raise RequestError(
+            f"{what}{shown}",
+            f"it is not TOML: {problem}",
+            remedy,
+            code="request-file-not-toml",
+            file=without_secrets(path),
+        ) from None
+
+
+def _meant_in_toml(line: str) -> str:
+    """What to write in place of a line that is not TOML.
+
+    >>> print(_meant_in_toml("count = True"), _meant_in_toml("where = age >= 18"), sep="; ")
+    true and false are written in small letters: count = true; text goes in quotes: where = "age >= 18"
+    """
+    name, sign, value = (part.strip() for part in line.partition("="))
+    if sign and value.lower() in ("true", "false", "yes", "no"):
+        meant = "true" if value.lower() in ("true", "yes") else "false"
+        return f"true and false are written in small letters: {name} = {meant}"
+    if sign and value[:1].isalpha() and '"' not in value and without_secrets(line) == line:
+        return f'text goes in quotes: {name} = "{value}"'
+    return "mend that line: text goes in quotes, true and false are written in small letters"
 
 
 def check_truth(name: str, value: Any) -> bool:

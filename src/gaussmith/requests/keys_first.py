@@ -20,6 +20,8 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Plan
 from gaussmith.plans.found_draws import ROUNDED, split_keys_first
 from gaussmith.plans.staging import Staging, share_of
+from gaussmith.requests.apart import ANSWERS as ASKED
+from gaussmith.requests.apart import TOGETHER, questions_apart
 from gaussmith.requests.fields import is_found
 from gaussmith.requests.finding import check_found
 from gaussmith.requests.private_bounds import read_budget
@@ -109,8 +111,6 @@ def _told_guess(many: int) -> str:
 
 def _named(request: Request, name: str) -> str:
     """The name of a question in the plan of the answers."""
-    from gaussmith.requests.request import TOGETHER
-
     return name or (TOGETHER if request.diagnose else "")
 
 
@@ -149,13 +149,12 @@ def _answers(
     request: Request, questions: Sequence[Question], keys: Keys, clipped: Fraction, guarantee: Guarantee
 ) -> Request:
     """The request itself about these keys; questions of which no key was shown are left out."""
-    from gaussmith.requests.request import ANSWERS as ASKED
     from gaussmith.requests.request import Request
 
     own: Scope = {each.name: getattr(request, each.name) for each in fields(request) if each.init}
     own |= {"keys_first": False, "keys_delta": None, "keys_at_least": 1, "top": None, "guarantee": guarantee}
     own["budget"] = {"clipped": clipped * request.guarantee.mu_squared / guarantee.mu_squared}
-    scopes = list(request.questions) or request.apart()
+    scopes = list(request.questions) or questions_apart(request)
     if not request.questions and len(scopes) < 2:
         (question,) = questions
         own |= _about(question, keys[_named(request, question.name)], request.histograms)

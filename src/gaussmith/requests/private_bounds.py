@@ -77,11 +77,11 @@ def read_budget(budget: Any, is_staged: bool, keys_first: bool = False) -> dict[
                 what, rule, nearest(str(name), list(DEFAULTS)), code="budget-of-unknown-stage", stage=name
             )
         if not (isinstance(share, int | float | Fraction) and is_number(share) and 0 < share < 1):
-            what, rule = f"budget = {{ {name} = {share!r} }}"[:120], "a share of the budget is a number between 0 and 1"
+            what, rule = f"budget of {name!r} = {share!r}"[:120], "a share of the budget is a number between 0 and 1"
             raise RequestError(what, rule, example, code="budget-share-out-of-range", stage=name, share=share)
     if "keys" in budget and not keys_first:
         raise RequestError(
-            "budget = { keys = … } without keys_first",
+            "a budget of 'keys' without keys_first",
             "it is the share of the stage that finds keys before all answers",
             "leave it out, or write keys_first = true",
             code="budget-without-keys-first",

@@ -19,6 +19,7 @@ from gaussmith.errors import DomainError, RequestError
 from gaussmith.expressions.cuts import DATE, Cut
 from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.requests.bins import PRIVATE, Bins, equal_cells
+from gaussmith.requests.toml_text import toml_key
 from gaussmith.statistics.quantile import MEDIAN, Quantiles
 
 CELLS = 256
@@ -39,7 +40,8 @@ class Settled(NamedTuple):
 def read_quantiles(which: str, given: Any) -> dict[str, Any]:
     """Columns with their levels, in order; refuses all else in words of its own."""
     if not isinstance(given, Mapping):
-        rule, remedy = "it must map columns to levels", "write quantiles = { income = [0.1, 0.5, 0.9] }"
+        column = toml_key(given) if isinstance(given, str) and given else "income"
+        rule, remedy = "it must map columns to levels", f"write quantiles = {{ {column} = [0.1, 0.5, 0.9] }}"
         raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="quantiles-not-a-mapping", quantiles=given)
     return {str(column): _levels(str(column), levels) for column, levels in given.items()}
 
@@ -48,7 +50,7 @@ def _levels(column: str, given: Any) -> tuple[float, ...] | Settled:
     if isinstance(given, Settled):
         return given
     levels = [given] if is_number(given) and not isinstance(given, bool) else given
-    example = f"write quantiles = {{ {column} = [0.1, 0.5, 0.9] }}"
+    example = f"write quantiles = {{ {toml_key(column)} = [0.1, 0.5, 0.9] }}"
     if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
         what, rule = f"quantiles of {column!r} = {given!r}"[:120], "list at least one level between 0 and 1"
         raise RequestError(what, rule, example, code="quantile-levels-not-listed", column=column)
@@ -71,7 +73,8 @@ def _levels(column: str, given: Any) -> tuple[float, ...] | Settled:
 
 def read_medians(which: str, given: Any) -> dict[str, Any]:
     """Columns, each with its bounds or None where these are said elsewhere."""
-    example = 'write medians = ["income"], or medians = { income = [0, 200000] }'
+    column = given if isinstance(given, str) and given else "income"
+    example = f'write medians = ["{column}"], or medians = {{ {toml_key(column)} = [0, 200000] }}'
     if isinstance(given, Mapping):
         return {
             str(column): None if pair is None else _pair(which, str(column), pair) for column, pair in given.items()
@@ -95,7 +98,7 @@ def _pair(which: str, column: str, pair: Any) -> Any:
         raise DomainError(
             f"bounds of {column!r} = {pair!r}"[:120],
             "every column needs two numbers, known without looking at the data",
-            f"write {which} = {{ {column} = [0, 100] }}",
+            f"write {which} = {{ {toml_key(column)} = [0, 100] }}",
             code="request-bounds-not-two-numbers",
             column=column,
             bounds=pair,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from gaussmith.checks import check_whole
+from gaussmith.checks import check_whole, meant
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bins import PRIVATE, Bins
@@ -132,7 +132,7 @@ class Question(Fields):
         if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
             raise RequestError(
-                "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
+                "nothing is asked for", rule, "add sums, means or count, such as count = true", code="nothing-asked"
             )
         if self.marginals and self.values_per_unit not in (None, 1):
             raise RequestError(
@@ -200,7 +200,10 @@ class Question(Fields):
 
     def _check_limit(self, name: str, most: int | None = None) -> None:
         """Limits are whole numbers, and are kept as Python's own."""
-        object.__setattr__(self, name, check_whole(name, getattr(self, name), 1, most, remedy=f"write {name} = 1"))
+        given = getattr(self, name)
+        object.__setattr__(
+            self, name, check_whole(name, given, 1, most, remedy=f"write {name} = {meant(given, 1, most)}")
+        )
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""

@@ -16,6 +16,7 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.notations import TOML, notation, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.about import About, read_about
@@ -23,11 +24,10 @@ from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
-from gaussmith.requests.bins import read_all_bins
-from gaussmith.requests.bounds import settle_values
+from gaussmith.requests.apart import ANSWERS, TOGETHER, questions_apart
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
-from gaussmith.requests.fields import READERS, Fields, is_found, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.fields import READERS, Fields, read_complete, read_missing
 from gaussmith.requests.finding import ask_found_values, check_found, found_parts, plan_found, split_found
 from gaussmith.requests.given import (
     fill_absent,
@@ -45,7 +45,6 @@ from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
 from gaussmith.requests.vector_means import plan_vector_means
-from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -66,24 +65,55 @@ KEYS = (
 )
 """The fields of a TOML request."""
 
-ANSWERS = (*asked_by_field(), "medians", "count")
-"""The fields that ask for answers."""
-
-TOGETHER = "answers"
-"""The name of the sums, means and count of a request that has histograms too."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Request(AccuracyFirst, Fields):
-    """A request about one table. `Question` documents the fields; docs/requests.md has examples.
+    """A request about one table: its source, what to release and how well people are protected; the rest is optional.
 
-    `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
-    `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md), of all or of some columns.
-    `vector_means` asks for means of columns of which nothing is known (docs/vectors.md).
-    `budget` has the shares of the stages that learn private bounds: {"bounds": 0.1} (docs/bounds.md).
-    `about` says who publishes this, for which purpose and why with these numbers (docs/publishing.md).
-    `keys_first` finds keys in a stage of its own; answers are about the keys that were shown (docs/keys.md).
-    With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
+    With `questions`, the other fields are defaults for all of them; if both have a filter, both apply. docs/requests.md
+    and `Question` say more of each field, of which this is one example each:
+
+    source="visits.parquet"                       or a frame; {"path": …, "ids": "integer"} says more (docs/people.md)
+    guarantee=Guarantee(epsilon=1, delta=1e-6)    how well people are protected
+    neighbours="add-remove"                       against what; "replace-one": the number of people is public
+    unit="person"                                 the column that names the person; without it each row is one
+    rows_per_unit=12                              how many rows of a person count in means over rows
+    groups_per_unit=2                             in how many groups a person counts
+    values_per_unit=2                             in how many values of a histogram a person counts
+    count=True                                    the number of people; "rows": of rows
+    sums={"income": (0, 200_000)}                 within bounds, which with a unit are those of a person's total
+    means={"age": (0, 100)}                       within bounds; or ["age"], with its bounds in bounds
+    mean_of="units"                               every person has the same weight in means
+    mean_within={"age": (30, 50)}                 where means lie, for the errors that a plan states
+    medians={"income": (0, 200_000)}              within bounds
+    quantiles={"income": [0.1, 0.9]}              of columns with bounds or bins
+    variances={"age": (0, 100)}                   with standard deviations
+    covariance=["age", "bmi"]                     with correlations; bounds in bounds
+    regression={"of": "income", "on": ["age"]}    slopes and the constant; bounds in bounds
+    histograms={"health": ["good", "poor"]}       how many people have each value
+    proportions={"health": ["good", "poor"]}      the same, with shares
+    marginals=[["age", "sex"], ["region"]]        tables over columns with values or bins
+    vector_means=["height", "weight"]             means of columns of which nothing is known (docs/vectors.md)
+    bounds={"age": (0, 100)}                      of a row, for all answers; "private": learned (docs/bounds.md)
+    total_bounds={"spent": (0, 500)}              of a person's total
+    values={"sex": ["f", "m"]}                    the declared values of a column
+    bins={"age": [18, 40, 65]}                    the cells of a column of numbers or dates
+    by={"region": ["north", "south"]}             declared groups; {"region": "found"}: those in the data (docs/keys.md)
+    group_weights={"north": 4}                    how much the errors of groups matter
+    keys_delta=1e-7                               the part of δ for finding keys
+    keys_first=True                               find keys in a stage of its own
+    keys_at_least=20                              found keys with fewer people are never shown
+    top=10                                        show at most so many found groups
+    where="age >= 18"                             only rows where this holds (docs/expressions.md)
+    columns={"late": "days > 20"}                 derived columns
+    person_columns={"visits": "count()"}          a person's own numbers; then each person is one row
+    missing={"age": 40}                           what stands in for a missing value; "skip": it is left out
+    complete=["age"]                              columns promised to have a value in every row
+    weights="equal"                               which errors matter: "relative", "equal", or a number each
+    diagnose=True                                 also how many people are beyond bounds and limits (docs/diagnosis.md)
+    budget={"bounds": 0.1}                        the shares of the stages that learn bounds or keys
+    questions=[Question("a", count=True)]         several questions under one guarantee
+    about={"curator": "…", "purpose": "…"}        who publishes this, and why (docs/publishing.md)
 
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
@@ -109,6 +139,8 @@ class Request(AccuracyFirst, Fields):
 
     plan: Plan = field(init=False, repr=False)
     """The plan of this request; made without data, from names, bounds and what the types of columns can hold."""
+    notation: str = field(init=False, repr=False)
+    """How it was written, in Python or as TOML: errors of its release tell what to write in the same way."""
 
     def __new__(cls, *values: Any, **given: Any) -> Request:
         refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
@@ -116,13 +148,8 @@ class Request(AccuracyFirst, Fields):
 
     def __post_init__(self, neighbors: str | None) -> None:
         fill_absent(self)
-        if not isinstance(self.guarantee, Guarantee):
-            raise RequestError(
-                "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
-                "a request must say how well people are protected",
-                "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
-                code="request-without-guarantee",
-            )
+        object.__setattr__(self, "notation", notation())
+        object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         about = read_about(self.about)
         object.__setattr__(self, "about", about)
@@ -186,45 +213,13 @@ class Request(AccuracyFirst, Fields):
         question = Question(**ask_found_values(fields, self.unit))
         return question.settled(None if question.person_columns else self.unit)
 
-    def apart(self) -> list[dict[str, Any]]:
-        """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not (self.histograms or self.proportions):
-            return []
-        declared = {**read_all_bins("bins", self.bins), **read_values("values", self.values)}
-        counted_fields = ("histograms", "proportions")
-        settled = {
-            name: settle_values(name, read_counted(name, getattr(self, name)), declared) for name in counted_fields
-        }
-        counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
-        declared_ones = [len(values) for _, _, values in counted_columns if not is_found(values)]
-        longest = max(declared_ones, default=0)
-        none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
-        apart: list[dict[str, Any]] = []
-        own: dict[str, Any]
-        others = {name: getattr(self, name) for name in ANSWERS if name not in (*counted_fields, "count")}
-        if any(others.values()) or (self.count and not declared_ones):
-            apart.append({**none, **others, "count": self.count, "name": TOGETHER})
-        counted = bool(apart)  # else the first histogram brings the number of people
-        for field_name, column, values in counted_columns:
-            again = field_name == "proportions" and column in settled["histograms"]
-            title = f"{column} shares" if again else str(column)
-            own = {field_name: {column: values}, "count": self.count and not counted, "name": title}
-            given = self.values_per_unit
-            if is_found(values):
-                apart.append({**none, **own, "count": False, "values_per_unit": given})
-                continue
-            few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
-            apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
-            counted = True
-        return apart
-
     def asked(self) -> list[Question]:
         """The questions of the request, settled: with what it says for all, and with all bounds and values."""
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        return self._named_questions() if self.questions or len(self.apart()) > 1 else [self._question({})]
+        return self._named_questions() if self.questions or len(questions_apart(self)) > 1 else [self._question({})]
 
     @single_threaded()
     def _plan(self, clipped: Fraction) -> Plan:
@@ -323,7 +318,7 @@ class Request(AccuracyFirst, Fields):
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
-        for number, own in enumerate(self.questions or self.apart(), start=1):
+        for number, own in enumerate(self.questions or questions_apart(self), start=1):
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
@@ -357,11 +352,13 @@ class Request(AccuracyFirst, Fields):
         return questions
 
     @classmethod
+    @written_in(TOML)
     def from_toml(cls, path: str | Path) -> Request:
         """The request in a TOML file. A relative source is relative to the folder of the file."""
         return cls.from_dict(read_toml(path), beside=Path(path).parent)
 
     @classmethod
+    @written_in(TOML)
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:
         """The request in a mapping with the keys of a TOML request."""
         for key in fields:
@@ -386,4 +383,4 @@ class Request(AccuracyFirst, Fields):
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
             remedy = "write [[question]] with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
-        return cls(source, guarantee=read_guarantee(fields.get("guarantee")), questions=questions, **known)
+        return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]

@@ -84,6 +84,16 @@ def _value(value: Any) -> str:
     )
 
 
+def toml_keys(given: Any, usual: str) -> str:
+    """What was written as one text, as a list of keys; `usual` where there is nothing to go by.
+
+    >>> print(toml_keys("East, West", '["a", "b"]'), toml_keys(3, '["a", "b"]'))
+    ["East", "West"] ["a", "b"]
+    """
+    words = [word.strip() for word in given.replace(";", ",").split(",")] if isinstance(given, str) else []
+    return f"[{', '.join(map(toml_string, words))}]" if all(words) and words else usual
+
+
 def toml_string(text: str) -> str:
     r"""A string in quotes.
 

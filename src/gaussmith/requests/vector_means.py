@@ -46,7 +46,7 @@ def read_vector_means(given: Any) -> dict[str, Any]:
     found = dict(given) if isinstance(given, Mapping) else {"columns": given}
     for key in found:
         if key not in KEYS:
-            what, rule = f"vector_means = {{ {key} = … }}", "it has no such key"
+            what, rule = f"unknown key {key!r} in vector_means", "it has no such key"
             raise RequestError(what, rule, nearest(str(key), KEYS), code="unknown-key-of-vector-means", key=key)
     columns = found.get("columns")
     names = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else []

@@ -77,6 +77,10 @@ class Correlations(Moment):
     kind = "correlation"
     coefficients = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
+    @property
+    def needs_spread(self) -> slice:
+        return slice(3, 5)
+
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         first, second = columns

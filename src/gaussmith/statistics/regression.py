@@ -86,6 +86,10 @@ class Slopes(Moment):
         return self.columns + 1
 
     @property
+    def needs_spread(self) -> slice:
+        return slice(1, 2)
+
+    @property
     def leads(self) -> npt.NDArray[np.int64]:
         return np.full(len(self.weights), 1 + self.columns)
 
@@ -129,6 +133,10 @@ class Intercepts(Slopes):
     @classmethod
     def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
         return f"{columns[0].name}_on_constant"
+
+    @property
+    def needs_spread(self) -> slice:
+        return slice(1, 1 + self.columns)
 
     @property
     def leads(self) -> npt.NDArray[np.int64]:

@@ -210,6 +210,11 @@ class Statistic:
         return self.coefficients[0] != 1 or any(self.coefficients[1:])
 
     @property
+    def needs_spread(self) -> slice | None:
+        """Which of its needs are sums of columns that must vary by more than the noise; None where none must."""
+        return None
+
+    @property
     def counts_records(self) -> bool:
         """Whether this is the number of records itself."""
         return False

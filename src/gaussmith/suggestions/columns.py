@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gaussmith.domains.groups import RESERVED
 from gaussmith.errors import RequestError, nearest_column
+from gaussmith.notations import PYTHON, notation
 
 NUMBERS = ("number", "long number")
 GROUPS = ("text", "object")
@@ -63,13 +64,16 @@ def choose_columns(
         tuple(name for name, kind in known.items() if kind == "truth"),
         tuple(name for name, kind in known.items() if kind not in (*NUMBERS, *GROUPS, "truth")),
     )
-    if found.numbers or found.groups or found.truths or unit is not None:
+    untyped = [name for name in kinds if name in written and name != unit]
+    if found.numbers or found.groups or found.truths or (unit is not None and (said or not untyped)):
         return found
-    if written:
+    if untyped:
+        form = 'numbers=[…] and groups=["…"]' if notation() == PYTHON else "--numbers …,… --groups …"
+        shown = ", ".join(untyped[:12]) + (", …" if untyped[12:] else "")
         raise RequestError(
             "a source whose columns have no types",
-            "in a text file every column is text, and only names and types decide what is asked",
-            "name the columns: numbers = age,income and groups = region, or use a Parquet file",
+            "in a text file every column is text, and only names and types decide what is asked; nothing was spent",
+            f"say which hold numbers and which the keys of groups, of {shown}: {form}; or use a Parquet file",
             code="suggestion-of-untyped-columns",
         )
     raise RequestError(

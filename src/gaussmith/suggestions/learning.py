@@ -35,6 +35,9 @@ from gaussmith.suggestions.suggestion import Limit, Outside, Suggestion
 
 Progress = Callable[[float | None], None]
 
+VAGUE = 100
+"""By how much the end of an interval lies above a limit, if it says nothing."""
+
 
 def suggest(
     source: Any,
@@ -118,7 +121,11 @@ def suggest(
         _outside(people, known, unit) if people else {},
         keys or dict.fromkeys(columns.groups),
         _limit(people, "rows") if people and unit is not None else None,
-        {name: limit for i, name in enumerate(keys) if people and (limit := _limit(people, f"groups {i}"))},
+        {
+            name: limit
+            for i, (name, found) in enumerate(keys.items())
+            if people and (limit := _limit(people, f"groups {i}", len(found)))
+        },
         reason, "" if book is None else book.where, releases,
     )  # fmt: skip
 
@@ -177,8 +184,11 @@ def _outside(release: Release, bounds: Bounds, unit: str | None) -> dict[str, Ou
     return found
 
 
-def _limit(release: Release, name: str) -> Limit | None:
-    """The number of rows or groups that nearly all people have at most; None where too little was seen."""
+def _limit(release: Release, name: str, size: int | None = None) -> Limit | None:
+    """The number of rows or groups that nearly all people have at most; None where too little was seen.
+
+    `size` is the number of groups. An interval from 1 to all of them, or to numbers of another order, says nothing.
+    """
     if name not in release.questions:
         return None
     answer = _question(release, name)
@@ -186,8 +196,14 @@ def _limit(release: Release, name: str) -> Limit | None:
     low, high = answer.interval(0.95)
     if not math.isfinite(value) or value <= 0.5:
         return None
-    most = _step(value)
-    return Limit(most, min(_step(max(low, 1.0)), most), max(_step(high), most) if math.isfinite(high) else None)
+    ends = [_step(end) if math.isfinite(end) else None for end in (value, max(low, 1.0), high)]
+    most, low_end, high_end = (end if size is None or (end is not None and end <= size) else size for end in ends)
+    assert most is not None and low_end is not None
+    if high_end is not None and high_end > VAGUE * most:
+        high_end = None
+    if low_end <= 1 and (high_end is None or (size is not None and 2 < size <= high_end)):
+        return None
+    return Limit(most, min(low_end, most), None if high_end is None else max(high_end, most))
 
 
 def _step(value: float) -> int:

@@ -128,7 +128,8 @@ def _question(found: Suggestion, name: str, keys: Sequence[Any], said: Sequence[
         limit = found.groups_per_unit.get(name)
         few = len(keys) if len(keys) < 3 and limit is None else 1
         if limit is not None:
-            lines += _comment(f"{limit.told('of these keys')}; people with more keep those of most rows.")
+            rest = "; people with more keep those of most rows" if limit.most < len(keys) else ""
+            lines += _comment(f"{limit.told('of these keys')}{rest}.")
         else:
             lines += _comment("In how many of these groups a person counts. Errors grow with its square root.")
         lines.append(f"groups_per_unit = {few if limit is None else min(limit.most, len(keys))}")

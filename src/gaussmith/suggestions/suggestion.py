@@ -15,6 +15,7 @@ from gaussmith.releases import Release
 from gaussmith.suggestions.columns import Columns
 from gaussmith.suggestions.questions import LEVEL, are_countable
 from gaussmith.texts import printable
+from gaussmith.words.releases import key_text
 
 FEW_VALUES = "too few people with values other than 0 to be seen"
 """Why no bounds were found."""
@@ -42,8 +43,8 @@ class Limit(NamedTuple):
     high: int | None
 
     def told(self, what: str) -> str:
-        high = "more" if self.high is None else f"{self.high:,}"
-        sure = "" if self.low == self.high else f" (this may be {self.low:,} to {high})"
+        high = "or more" if self.high is None else f"to {self.high:,}"
+        sure = "" if self.low == self.high else f" (this may be {self.low:,} {high})"
         return f"{100 * LEVEL:.0f} of 100 people have at most about {self.most:,} {what}{sure}"
 
 
@@ -123,7 +124,7 @@ class Suggestion:
             return f"keys were not looked for: {self.why_no_keys}"
         if not keys:
             return "no keys found"
-        shown = ", ".join(str(key) for key in keys[:8])
+        shown = ", ".join(map(key_text, keys[:8]))
         return f"{len(keys)} {'key' if len(keys) == 1 else 'keys'} found: {shown}{', …' if keys[8:] else ''}"
 
     @property
@@ -143,7 +144,7 @@ class Suggestion:
 
 def told_limit(limit: Limit | None, what: str) -> str:
     """A limit in words."""
-    return "too few people to tell" if limit is None else limit.told(what)
+    return f"how many {what} people have is not known, too few to tell" if limit is None else limit.told(what)
 
 
 def check_file(file: Path) -> None:

@@ -159,11 +159,14 @@ def explain_choice(block: Block) -> str:
     return "\n".join(lines)
 
 
+N_IS = "n is the number of "
+
+
 def describe_divided(block: Block) -> list[str]:
     """What n is under the errors of means, with an example; and for which means they hold."""
     error = float(block.standard_errors[block.answers.divided][0])
     example = f"for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
-    return [f"n is the number of {counted_in(block)}: {example}", *describe_means(block)]
+    return [f"{N_IS}{counted_in(block)}: {example}", *describe_means(block)]
 
 
 def describe_means(block: Block) -> list[str]:
@@ -273,11 +276,11 @@ def block_notes(
     if shares:
         told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"
         notes.append(f"relative to the largest possible total of {rows:,} records: {told}")
-    lead += "one noise for everything asked, " if block.tie is not None else ""
     lead += "planned together, " if block.whole is not None and block.tie is None else ""
-    optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
+    noise = "the noise is " if block.tie is None else "one noise for everything asked, "
+    optimal = f"{lead}{noise}{describe_optimality(block)}"
     if block.lender is not None:
-        optimal = f"{block.shape.name}: noise of its own, and a noisy number of everybody that other answers use too"
+        optimal = "noise of its own, and a noisy number of everybody that other answers use too"
     undeclared = [text for text in (block.domain.undeclared,) if text]
     kept = [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else guarantee_notes(block.guarantee)
     return [*notes, optimal, *kept, f"protects {protected or block.protects}", *undeclared]

@@ -11,6 +11,7 @@ from gaussmith.plans.tied_features import NAME
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     MAX_ROWS,
+    N_IS,
     PLAN_HEADER,
     block_notes,
     block_rows,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from gaussmith.plans.slot import Slot
 
 
+INDENT = "  "
+"""What stands before the lines of one question among several."""
+
 REST_IN = "plan.standard_errors"
 """Where the errors are that a table leaves out."""
 
@@ -43,10 +47,10 @@ def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in
     if plan.staging is not None and not plan.is_narrowed:
         return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
     if len(plan) == 1:
-        return "\n".join([_question_text(plan, rows, most, rest_in), *_several(plan)])
-    told = [(q, _question_text(q, rows, most, rest_in)) for q in plan]
-    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, '  ')}\n" for q, text in told]
-    return "\n".join([*texts, *sharing(plan), *_whole(plan)])
+        return "\n".join([_question_text(plan, rows, most, rest_in), *wrap_notes(_several(plan))])
+    told = [(q, _question_text(q, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
+    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, INDENT)}\n" for q, text in told]
+    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan)])])
 
 
 def plan_html(plan: Plan) -> str:
@@ -77,9 +81,10 @@ def stage_notes(plan: Plan) -> list[str]:
     return [printable(line) for line in (*told, plan.staging.guess, f"all stages together: {statement(plan)}")]
 
 
-def _question_text(plan: Plan, rows: int | None, most: int, rest_in: str) -> str:
+def _question_text(plan: Plan, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
     before, table, notes, after = _told(plan, rows, most, rest_in)
-    return "\n".join([*before, text_table(PLAN_HEADER, table), *notes, *after])
+    below = wrap_notes([*notes, *after], width)
+    return "\n".join([*wrap_notes(before, width), text_table(PLAN_HEADER, table), *below])
 
 
 def _question_html(plan: Plan) -> str:
@@ -114,12 +119,14 @@ def _told(
 
 
 def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
-    """The notes of several pieces: what is said of some, then what is said of all; relative errors in one line."""
+    """The notes of several pieces: what n is, what is said of some, then of all; relative errors in one line."""
     common = [line for line in told[0] if all(line in lines for lines in told)]
     own = dict.fromkeys(line for lines in told for line in lines if line not in common)
+    examples = {line.partition(":")[0]: line for line in reversed(own) if line.startswith(N_IS)}  # one is enough
     relative = [line.partition(": ") for line in own if line.startswith("relative to")]
     shares = [f"{relative[0][0]}: {', '.join(rest for _, _, rest in relative)}"] if relative else []
-    return [*(line for line in own if not line.startswith("relative to")), *shares, *common]
+    rest = [line for line in own if not line.startswith(("relative to", N_IS))]
+    return [*reversed(examples.values()), *rest, *shares, *common]
 
 
 def _notes(plan: Plan, rows: int | None, lead: str, finds: bool) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.diagnosis import diagnosis_legend, diagnosis_sentences
 from gaussmith.releases.learned import learned_sentences
+from gaussmith.releases.shares_in_view import share_names
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
 from gaussmith.texts import printable
@@ -15,7 +16,7 @@ from gaussmith.words.blocks import MAX_ROWS
 from gaussmith.words.displays import framed, heading, paragraph
 from gaussmith.words.keys import statement_notes
 from gaussmith.words.numbers import decimals, figure
-from gaussmith.words.plans import sharing
+from gaussmith.words.plans import INDENT, sharing
 from gaussmith.words.tables import html_table, note_lines, text_table, wrap_notes
 from gaussmith.words.unknowns import unknown_hints
 
@@ -62,9 +63,9 @@ def _release_text(release: Release, most: int, rest_in: str, spelled: Callable[[
     for question in questions:
         own = [printable(note) for note in question.notes() if note not in common]
         told = (*diagnosis_legend(question), *diagnosis_sentences(question), *own)
-        notes = wrap_notes([spelled(note) for note in told])
-        body = "\n".join([_answers_text(question, most, rest_in, spelled), *notes])
-        texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
+        notes = wrap_notes([spelled(note) for note in told], 80 - len(INDENT))
+        body = "\n".join([_answers_text(question, most, rest_in, spelled, 80 - len(INDENT)), *notes])
+        texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, INDENT)}\n")
     notes = [*learned_sentences(release), *map(printable, common), *sharing(release.plan), *_charged(release), COVERS]
     return "\n".join([*texts, *wrap_notes(list(map(spelled, notes)))])
 
@@ -82,13 +83,13 @@ def release_html(release: Release) -> str:
 
 def _release_body(release: Release) -> str:
     if len(release.plan) == 1:
-        header, rows, rest = shown_rows(release)
+        header, rows, rest = shown_rows(release, shares_first=True)
         told = [*learned_sentences(release), *release_notes(release), COVERS]
         notes = [*_left_out(release, rest), *_marked(rows), *_half(release), *unknown_hints(release), *told]
         return html_table(header, rows, notes, left=len(header) - 3)
     tables = []
     for question in release:
-        header, rows, rest = shown_rows(question)
+        header, rows, rest = shown_rows(question, shares_first=True)
         notes = [*_left_out(question, rest), *_marked(rows), *_half(question), *unknown_hints(question)]
         notes += [*diagnosis_legend(question), *diagnosis_sentences(question)]
         tables.append(heading(question.questions[0]) + html_table(header, rows, notes, left=len(header) - 3))
@@ -96,10 +97,10 @@ def _release_body(release: Release) -> str:
     return "".join(tables) + note_lines(notes)
 
 
-def _answers_text(release: Release, most: int, rest_in: str, spelled: Callable[[str], str]) -> str:
-    header, rows, rest = shown_rows(release, most)
-    notes = wrap_notes([*_marked(rows), *_half(release), *map(spelled, unknown_hints(release))])
-    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in), *notes])
+def _answers_text(release: Release, most: int, rest_in: str, spelled: Callable[[str], str], width: int = 80) -> str:
+    header, rows, rest = shown_rows(release, most, shares_first=True)
+    notes = [*_left_out(release, rest, rest_in), *_marked(rows), *_half(release), *map(spelled, unknown_hints(release))]
+    return "\n".join([text_table(header, rows, left=len(header) - 3), *wrap_notes(notes, width)])
 
 
 def _marked(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -115,19 +116,27 @@ def _half(release: Release) -> list[str]:
     return [HALF] if inverted.intersection(release.names) else []
 
 
-def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
+def shown_rows(
+    release: Release, most: int = MAX_ROWS, shares_first: bool = False
+) -> tuple[list[str], list[tuple[str, ...]], int]:
     """For one question: the header of its table, the rows that are shown, and the number of rows that are not.
 
-    The count, which is last, is always shown; groups are shown as far as they fit.
+    The count, which is last, is always shown; groups are shown as far as they fit. With `shares_first` shares, which
+    were asked for, come before the counts that they are made of.
     """
     columns = release.columns()
     size = len(columns["answer"])
     keys = [name for name in columns if name not in FIXED]
-    answers = len(release.names)
-    if keys:
+    answers, shares = len(release.names), share_names(release) if shares_first and release.view.answer is None else []
+    counted = release.plan.pieces[-1].answers.count and release.view.answer is None
+    if shares:
+        order = sorted(range(size), key=lambda i: columns["answer"][i] not in shares)
+        first = order[: size // (answers + len(shares)) * len(shares)]
+        cut = first[: len(shares) * max(1, most // len(shares))] if keys else first[:most]
+        shown = order if size <= most else [*cut, *([order[-1]] if counted and not keys else [])]
+    elif keys:
         shown = list(range(min(size, answers * max(1, most // answers))))
     else:
-        counted = release.plan.pieces[-1].answers.count and release.view.answer is None
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
     rows = [(*(key_text(columns[key][i]) for key in keys), *_row(columns, i)) for i in shown]
     if _marked(rows):  # digits stay below digits
@@ -167,7 +176,7 @@ def why_unknown(note: str) -> str:
     >>> why_unknown("made up; too few records for this noise; missing values left out")
     'too few records for this noise'
     """
-    return next(part for part in note.split("; ") if part != MADE_UP_NOTE)
+    return next(part for part in note.split("; ") if part != MADE_UP_NOTE).removesuffix(", or too much noise")
 
 
 def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:
@@ -178,7 +187,8 @@ def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()")
 def release_notes(release: Release) -> list[str]:
     """The guarantee of a release of one question, and how its table was read."""
     notes = [printable(note) for note in release.notes()]
-    undeclared = dict.fromkeys(piece.domain.undeclared for piece in release.plan.pieces)
+    shown = [piece for piece in release.plan.pieces if not {*release.names}.isdisjoint(piece.names)]
+    undeclared = dict.fromkeys(piece.domain.undeclared for piece in shown)
     notes += [text for text in undeclared if text]
     return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
 

@@ -19,9 +19,11 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int =
     return "\n".join(line.rstrip() for line in lines)
 
 
-def wrap_notes(notes: Sequence[str]) -> list[str]:
+def wrap_notes(notes: Sequence[str], width: int = 80) -> list[str]:
     """Notes in lines of at most 80 characters; what has no blanks stays whole."""
-    return [line for note in notes for line in textwrap.wrap(note, 80, break_long_words=False, break_on_hyphens=False)]
+    return [
+        line for note in notes for line in textwrap.wrap(note, width, break_long_words=False, break_on_hyphens=False)
+    ]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = (), left: int = 0) -> str:

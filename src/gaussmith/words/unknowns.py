@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gaussmith.problem.features import ROW_SUM
 from gaussmith.releases.table import FIXED, UNKNOWN
+from gaussmith.releases.unknown_reasons import NUMBERS, RECORDS, SPREAD, Reason, unknown_reasons
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
@@ -26,17 +28,29 @@ def unknown_hints(release: Release) -> list[str]:
     lost = [name for name, seen in status.items() if seen == {UNKNOWN}]
     if not lost:
         return []
-    named = printable(", ".join(lost[:MAX_NAMED])) + (", …" if lost[MAX_NAMED:] else "")
     groups = len(columns["answer"]) > len(status) and any(name not in FIXED for name in columns)
-    where = " in every group" if groups else ""
-    verb = "is" if len(lost) == 1 else "are"
-    return [f"{named} {verb} unknown{where}: the noise is as large as the number of records. {_remedies(release)}"]
+    where, reasons = " in every group" if groups else "", unknown_reasons(release)
+    found: dict[str, dict[str, Reason]] = {}
+    for name in lost:
+        reason = reasons.get(name, Reason(RECORDS))
+        found.setdefault(reason.what, {})[name] = reason
+    return [_told(release, what, each, where) for what, each in found.items()]
 
 
-def _remedies(release: Release) -> str:
+def _told(release: Release, what: str, found: Mapping[str, Reason], where: str) -> str:
+    """Some answers that are unknown for want of the same thing."""
+    lost = list(found)
+    named = printable(", ".join(lost[:MAX_NAMED])) + (", …" if lost[MAX_NAMED:] else "")
+    columns = dict.fromkeys(column for reason in found.values() for column in reason.columns)
+    why = str(Reason(what, tuple(columns))) if what != RECORDS else "the noise is as large as the number of records"
+    why = why.replace("in it", "in them") if len(lost) > 1 else why
+    return f"{named} {'is' if len(lost) == 1 else 'are'} unknown{where}: {printable(why)}. {_remedies(release, what)}"
+
+
+def _remedies(release: Release, what: str) -> str:
     """What of this request may be otherwise, the cheapest first."""
     rules = [rule for piece in release.pieces if (rule := piece.row_rules[piece.plan.slot.draw]) is not None]
-    tries = []
+    tries = ["narrower bounds", "data of more people, or that vary more"] if what == SPREAD else []
     if any(len(rule.by) > len(rule.found) for rule in rules):
         tries.append("keys spelt as in the data")
     if any(rule.where is not None for rule in rules):
@@ -48,7 +62,7 @@ def _remedies(release: Release) -> str:
     if any(rule.by and rule.groups_per_unit > 1 for rule in rules):
         tries.append("a smaller groups_per_unit")
     help = f"What may help: {', '.join([*tries, 'a larger ε'])}."
-    if not any(rule.is_text and rule.present for rule in rules):
+    if what != NUMBERS:
         return help
     return f"{help} Texts such as yes and no are no numbers: a column made of a condition has 1 where it holds, else 0."
 
