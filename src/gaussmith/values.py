@@ -8,7 +8,7 @@ than all else in their modules; most are never used. Type checkers see Python's 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import FrozenInstanceError
+from dataclasses import MISSING, FrozenInstanceError
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Never
 
@@ -41,12 +41,13 @@ else:
         if eq and cls.__dict__.get("__hash__") is None:
             missing.append("__hash__")
         for name in missing:
-            setattr(cls, name, _postponed(cls, name))
+            setattr(cls, name, _Postponed(cls, name))
         cls.__setattr__ = cls.__delattr__ = _refuse_change
         return cls
 
 
-_LOOKED_AT = ("__dataclass_fields__", "__match_args__")
+_PARAMETERS = "__dataclass_params__"
+_LOOKED_AT = ("__dataclass_fields__", "__match_args__", _PARAMETERS)
 _LOCK = RLock()
 
 
@@ -63,29 +64,77 @@ class _Unseen:
         return self.cls.__dict__[self.name]
 
 
+class _Postponed:
+    """A method that is made when it is first asked for."""
+
+    def __init__(self, cls: type, name: str) -> None:
+        self.cls, self.name = cls, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        method = _made_init(self.cls) if self.name == "__init__" else _made(self.cls, self.name)
+        setattr(self.cls, self.name, method)
+        return method.__get__(instance, owner)
+
+
 def _look_at(cls: Any, kw_only: bool) -> None:
     """Make a class one with fields, and without methods for them."""
+    for base in cls.__mro__[:0:-1]:
+        getattr(base, "__dataclass_fields__", None)  # looks at it, where nobody did yet
+    frozen = [vars(base)[_PARAMETERS] for base in cls.__mro__[1:] if _PARAMETERS in vars(base)]
+    for parameters in frozen:
+        parameters.frozen = False  # Python's own makes no open class of a frozen one; what refuses changes is there
     matched = cls.__dict__.get("__match_args__")
     dataclasses.dataclass(cls, init=False, repr=False, eq=False, kw_only=kw_only)
     if isinstance(matched, _Unseen):  # Python's own leaves alone what is there
-        places = tuple(each.name for each in dataclasses.fields(cls) if each.init and not each.kw_only)
+        places = tuple(name for name, field in _initial(cls).items() if field.init and not field.kw_only)
         type.__setattr__(cls, "__match_args__", places)
+    for parameters in (*frozen, cls.__dataclass_params__):
+        parameters.frozen = True
 
 
 def _refuse_change(self: object, name: str, *_: object) -> Never:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def _postponed(cls: type, name: str) -> Any:
-    """A method that makes itself as Python would, and then is what was made."""
+def _initial(cls: Any) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a class, and what only its `__init__` takes."""
+    kept, told = {field.name for field in dataclasses.fields(cls)}, cls.__dataclass_fields__
+    return {name: field for name, field in told.items() if name in kept or "InitVar" in str(field.type)}
 
-    def make_and_call(self: Any, *arguments: Any, **named: Any) -> Any:
-        method = _made(cls, name)
-        setattr(cls, name, method)
-        return method(self, *arguments, **named)
 
-    make_and_call.__name__, make_and_call.__qualname__ = name, f"{cls.__qualname__}.{name}"
-    return make_and_call
+class _Unsaid:
+    """Stands for what a factory makes where nothing is said, and is shown as Python's own shows it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_UNSAID = _Unsaid()
+
+
+def _made_init(cls: Any) -> Any:
+    """`__init__` with the signature and the steps of Python's own, which would compile two more functions for it."""
+    initial, kept = _initial(cls), {field.name for field in dataclasses.fields(cls)}
+    known: dict[str, Any] = {"_set": object.__setattr__, "_UNSAID": _UNSAID}
+    places, named, steps = ["self"], ["*"], []
+    for name, field in initial.items():
+        has_factory = field.default_factory is not MISSING
+        known[f"_{name}"] = field.default_factory if has_factory else field.default
+        value = f"_{name}()" if has_factory else ""
+        if field.init:
+            usual = "=_UNSAID" if has_factory else "" if field.default is MISSING else f"=_{name}"
+            (named if field.kw_only else places).append(name + usual)
+            value = f"{value} if {name} is _UNSAID else {name}" if has_factory else name
+        if name in kept and value:
+            steps.append(f"_set(self, {name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        steps.append(f"self.__post_init__({', '.join(name for name in initial if name not in kept)})")
+    head = ", ".join([*places, *(named if named[1:] else [])])
+    exec(f"def __init__({head}):\n " + "\n ".join(steps or ["pass"]), known)
+    method = known["__init__"]
+    method.__annotations__ = {name: field.type for name, field in initial.items() if field.init} | {"return": None}
+    method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+    return method
 
 
 def _made(cls: Any, name: str) -> Any:
@@ -94,8 +143,7 @@ def _made(cls: Any, name: str) -> Any:
     body: dict[str, Any] = {field.name: field for field in fields}
     body |= {"__annotations__": {field.name: field.type for field in fields}, "__doc__": cls.__doc__ or cls.__name__}
     body |= {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    body |= {"__post_init__": None} if hasattr(cls, "__post_init__") else {}
-    compares = name in ("__eq__", "__hash__")
-    make = dataclasses.dataclass(frozen=True, init=name == "__init__", repr=name == "__repr__", eq=compares)
+    wanted = {"__repr__": "repr", "__eq__": "eq", "__hash__": "unsafe_hash"}[name]
+    make = dataclasses.dataclass(**{"init": False, "repr": False, "eq": False, wanted: True})
     twin: type = make(type(cls.__name__, (), body))
     return twin.__dict__[name]

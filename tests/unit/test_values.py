@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field, replace
+from dataclasses import InitVar, field, replace
 from threading import Barrier
+from types import FunctionType
 from typing import Any, ClassVar
 
 import pytest
@@ -34,6 +36,12 @@ def make(dataclass: Any) -> dict[str, Any]:
     @dataclass(frozen=True, eq=False)
     class Named:
         name: str
+        length: int = field(init=False, default=7)
+        parts: list[str] = field(init=False, default_factory=list)
+        spelled: InitVar[str] = ""
+
+        def __post_init__(self, spelled: str) -> None:
+            self.parts.append(spelled)
 
     @dataclass(frozen=True, init=False)
     class Own:
@@ -52,6 +60,7 @@ OURS, PYTHONS = make(values.dataclass), make(dataclasses.dataclass)
 
 CALLS = {
     "init": lambda kind: vars(kind["Point"](1, note="a")),
+    "initial": lambda kind: [vars(kind["Named"]("a")), vars(kind["Named"]("a", spelled="b"))],
     "inherited": lambda kind: vars(kind["Further"](1, [2], z=4)),
     "repr": lambda kind: [repr(kind["Point"](1, [2])), repr(kind["Further"](1)), repr(kind["Own"](1, 2))],
     "equal": lambda kind: [
@@ -99,13 +108,40 @@ def test_values_refuse_what_pythons_dataclasses_refuse(call: Any) -> None:
 
 def test_methods_are_made_once_and_only_when_called() -> None:
     made = make(values.dataclass)["Point"]
-    before = made.__init__
+    names = ("__init__", "__repr__", "__eq__", "__hash__")
+    assert all(isinstance(vars(made)[name], values._Postponed) for name in names)
     point = made(1)
-    assert made.__init__ is not before
-    assert "make_and_call" not in made.__init__.__code__.co_name
-    after = made.__init__
+    after = vars(made)["__init__"]
+    assert after is made.__init__ and isinstance(after, FunctionType)
+    assert all(isinstance(vars(made)[name], values._Postponed) for name in names[1:])
     assert made(1) == point
-    assert made.__init__ is after
+    assert vars(made)["__init__"] is after
+
+
+def test_help_shows_the_signature_of_a_class_that_was_never_used() -> None:
+    for name, pythons in PYTHONS.items():
+        ours = make(values.dataclass)[name]
+        assert str(inspect.signature(ours)) == str(inspect.signature(pythons))
+        assert ours.__init__.__qualname__ == pythons.__init__.__qualname__
+
+
+def test_pythons_dataclasses_extend_values() -> None:
+    for base in (make(values.dataclass)["Further"], OURS["Further"]):
+
+        @dataclasses.dataclass(frozen=True)
+        class Furthest(base):  # type: ignore[misc, valid-type]
+            w: int = 5
+
+        @values.dataclass(frozen=True)
+        class Beyond(Furthest):
+            v: int = 6
+
+        found = Beyond(1, [2], "", 7, 8, z=4)
+        assert vars(found) == {"x": 1, "y": [2], "note": "", "z": 4, "w": 7, "v": 8}
+        assert found == Beyond(1, [2], "", 7, 8, z=4)
+        assert all(each.__dataclass_params__.frozen for each in (base, Furthest, Beyond))
+        with pytest.raises(TypeError, match="non-frozen"):
+            dataclasses.dataclass(type("Open", (base,), {}))
 
 
 def test_fields_are_looked_at_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +164,10 @@ def test_threads_look_at_one_class_together() -> None:
     for _ in range(50):
         made, barrier = make(values.dataclass), Barrier(8)
         with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(use, range(8))) == [[{"x": 1, "y": [], "note": "", "z": 3}, ["name"]]] * 8
+            assert (
+                list(pool.map(use, range(8)))
+                == [[{"x": 1, "y": [], "note": "", "z": 3}, ["name", "length", "parts"]]] * 8
+            )
 
 
 @values.dataclass(frozen=True)

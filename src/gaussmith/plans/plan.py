@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from gaussmith.plans.slot import Piece, Slot, check_slots
 from gaussmith.plans.staging import Staging
 from gaussmith.problem import Domain
 from gaussmith.statistics import Answers
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.pieces import Together

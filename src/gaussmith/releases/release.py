@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -30,6 +30,7 @@ from gaussmith.releases.shares_in_view import share_in_view, share_names, share_
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.stages import NOTHING
 from gaussmith.statistics.mean import check_method
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

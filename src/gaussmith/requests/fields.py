@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, Field, field
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
@@ -20,6 +20,7 @@ from gaussmith.requests.bins import PRIVATE, is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
 from gaussmith.requests.quantiles import read_medians, read_quantiles
 from gaussmith.statistics.asking_moments import check_regression
+from gaussmith.values import dataclass
 
 Bounds = Mapping[str, Any] | str
 """Columns with their bounds, or with the word for bounds that are learned; or this word for all columns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from dataclasses import MISSING, InitVar, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
 from gaussmith.requests.vector_means import plan_vector_means
 from gaussmith.statistics.registry import asked_by_field
+from gaussmith.values import dataclass
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
