@@ -17,6 +17,7 @@ from gaussmith.domains.moment_codes import MomentCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, check_once, narrowed
+from gaussmith.engines.versions import check_version
 from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import (
     Derivation,
@@ -114,6 +115,8 @@ def open_data(data: Any, draw: Draw) -> Opened:
     if rule is None:
         what = "a plan that was not made from a request"
         raise PlanError(what, "it does not say how a table is read", "use plan.release", code="plan-not-of-a-request")
+    if rule.form or not rule.is_plain:  # all but plain sums is spelled in narwhals
+        check_version("narwhals")
     if rule.form in _PLAIN:
         source, summation = _PLAIN[rule.form](data, draw.block.domain, rule.names or None)
         unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
