@@ -8,7 +8,11 @@ than all else in their modules; most are never used. Type checkers see Python's 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import MISSING, FrozenInstanceError
+from collections.abc import Callable
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from functools import partial
+from operator import attrgetter
+from reprlib import recursive_repr
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Never
 
@@ -46,8 +50,12 @@ else:
         return cls
 
 
+FEW = 8
+"""So many values of a class are made step by step; then `__init__` is compiled. In a small release few have more."""
+
 _PARAMETERS = "__dataclass_params__"
 _LOOKED_AT = ("__dataclass_fields__", "__match_args__", _PARAMETERS)
+_OF_CLASS = ("ClassVar", "typing.ClassVar")
 _LOCK = RLock()
 
 
@@ -69,11 +77,45 @@ class _Postponed:
 
     def __init__(self, cls: type, name: str) -> None:
         self.cls, self.name = cls, name
+        self.filled = 0
 
     def __get__(self, instance: object, owner: type) -> Any:
-        method = _made_init(self.cls) if self.name == "__init__" else _made(self.cls, self.name)
-        setattr(self.cls, self.name, method)
-        return method.__get__(instance, owner)
+        if instance is not None and self.name == "__init__" and self.filled < FEW:
+            self.filled += 1
+            return partial(self.fill, instance)
+        return self.method.__get__(instance, owner)
+
+    @property
+    def method(self) -> Any:
+        """The method itself, which the class has from now on."""
+        made = _METHODS[self.name](self.cls)
+        setattr(self.cls, self.name, made)
+        return made
+
+    def fill(self, instance: Any, /, *given: Any, **named: Any) -> None:
+        """Make a value step by step, as `__init__` would; what does not fit is left to that, and refused there."""
+        initial, kept, later = _initial(self.cls), vars(instance), []
+        places = [name for name, field in initial.items() if field.init and not field.kw_only]
+        said = dict(zip(places, given, strict=False))
+        fits = len(given) <= len(places) and said.keys().isdisjoint(named)
+        said |= named
+        for name, field in initial.items():
+            if field.init and name in said:
+                value = said.pop(name)
+            elif field.default_factory is not MISSING:
+                value = field.default_factory()
+            elif not field.init:
+                continue  # the class has its default
+            else:
+                fits, value = fits and field.default is not MISSING, field.default
+            if "InitVar" in str(field.type):
+                later.append(value)
+            else:
+                kept[name] = value
+        if said or not fits:
+            self.method(instance, *given, **named)
+        elif hasattr(instance, "__post_init__"):
+            instance.__post_init__(*later)
 
 
 def _look_at(cls: Any, kw_only: bool) -> None:
@@ -96,10 +138,10 @@ def _refuse_change(self: object, name: str, *_: object) -> Never:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def _initial(cls: Any) -> dict[str, dataclasses.Field[Any]]:
-    """The fields of a class, and what only its `__init__` takes."""
-    kept, told = {field.name for field in dataclasses.fields(cls)}, cls.__dataclass_fields__
-    return {name: field for name, field in told.items() if name in kept or "InitVar" in str(field.type)}
+def _initial(cls: Any) -> dict[str, Field[Any]]:
+    """What `__init__` takes or sets, by name: the fields, and what is only handed on."""
+    told: dict[str, Field[Any]] = cls.__dataclass_fields__
+    return {name: field for name, field in told.items() if not str(field.type).startswith(_OF_CLASS)}
 
 
 class _Unsaid:
@@ -112,11 +154,11 @@ class _Unsaid:
 _UNSAID = _Unsaid()
 
 
-def _made_init(cls: Any) -> Any:
+def _init_of(cls: Any) -> Any:
     """`__init__` with the signature and the steps of Python's own, which would compile two more functions for it."""
-    initial, kept = _initial(cls), {field.name for field in dataclasses.fields(cls)}
+    initial = _initial(cls)
     known: dict[str, Any] = {"_set": object.__setattr__, "_UNSAID": _UNSAID}
-    places, named, steps = ["self"], ["*"], []
+    places, named, steps, later = ["self"], ["*"], [], []
     for name, field in initial.items():
         has_factory = field.default_factory is not MISSING
         known[f"_{name}"] = field.default_factory if has_factory else field.default
@@ -125,10 +167,12 @@ def _made_init(cls: Any) -> Any:
             usual = "=_UNSAID" if has_factory else "" if field.default is MISSING else f"=_{name}"
             (named if field.kw_only else places).append(name + usual)
             value = f"{value} if {name} is _UNSAID else {name}" if has_factory else name
-        if name in kept and value:
+        if "InitVar" in str(field.type):
+            later.append(name)
+        elif value:
             steps.append(f"_set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
-        steps.append(f"self.__post_init__({', '.join(name for name in initial if name not in kept)})")
+        steps.append(f"self.__post_init__({', '.join(later)})")
     head = ", ".join([*places, *(named if named[1:] else [])])
     exec(f"def __init__({head}):\n " + "\n ".join(steps or ["pass"]), known)
     method = known["__init__"]
@@ -137,13 +181,39 @@ def _made_init(cls: Any) -> Any:
     return method
 
 
-def _made(cls: Any, name: str) -> Any:
-    """This method as Python's own makes it, for a class with the same fields."""
-    fields = dataclasses.fields(cls)
-    body: dict[str, Any] = {field.name: field for field in fields}
-    body |= {"__annotations__": {field.name: field.type for field in fields}, "__doc__": cls.__doc__ or cls.__name__}
-    body |= {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    wanted = {"__repr__": "repr", "__eq__": "eq", "__hash__": "unsafe_hash"}[name]
-    make = dataclasses.dataclass(**{"init": False, "repr": False, "eq": False, wanted: True})
-    twin: type = make(type(cls.__name__, (), body))
-    return twin.__dict__[name]
+def _repr_of(cls: Any) -> Any:
+    names = [field.name for field in fields(cls) if field.repr]
+
+    @recursive_repr()
+    def __repr__(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return __repr__
+
+
+def _eq_of(cls: Any) -> Any:
+    compared = _getter([field.name for field in fields(cls) if field.compare])
+
+    def __eq__(self: object, other: object) -> bool:
+        return bool(compared(self) == compared(other)) if type(other) is type(self) else NotImplemented
+
+    return __eq__
+
+
+def _hash_of(cls: Any) -> Any:
+    hashed = _getter([field.name for field in fields(cls) if (field.compare if field.hash is None else field.hash)])
+
+    def __hash__(self: object) -> int:
+        return hash(hashed(self))
+
+    return __hash__
+
+
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    """What gets these fields of a value, as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+_METHODS = {"__init__": _init_of, "__repr__": _repr_of, "__eq__": _eq_of, "__hash__": _hash_of}
