@@ -17,17 +17,14 @@ import numpy as np
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, mapped_batches, unheld_columns, was_read
 from gaussmith.engines.column_types import polars_type, told_types
-from gaussmith.engines.csv_numbers import read_quickly
 from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
 from gaussmith.engines.engine import AddUp, Progress, Totals, Words, key_columns, rows_per_batch
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files, group_files, scan_files
-from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
-from gaussmith.engines.text_files import names_of, number_batches, scan_numbers
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
 from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
 from gaussmith.errors import SourceError
@@ -220,6 +217,8 @@ def _read(source: Source, columns: Sequence[str], files: Files | None = None) ->
     if whole is None or not whole.is_text:
         yield from _numbers(source, scan(source, columns, files), columns)
         return
+    from gaussmith.engines.text_files import number_batches
+
     for found in number_batches(whole, columns):
         if isinstance(found, pl.DataFrame):
             yield found
@@ -248,6 +247,8 @@ def _number(name: str, dtype: Any) -> pl.Expr:
     if str(dtype) in AS_THEY_ARE:
         return pl.col(name)
     if kind_of(dtype) == "text":
+        from gaussmith.engines.csv_numbers import read_quickly
+
         return pl.col(name).cast(pl.String).map_batches(read_quickly, return_dtype=pl.Float64, is_elementwise=True)
     return pl.col(name).cast(pl.Float64)
 
@@ -279,6 +280,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
         check_packed(files.paths)
     uneven = uneven_columns(files)
     if files.is_text:
+        from gaussmith.engines.text_files import names_of, scan_numbers
+
         names = (
             _names_in_lines(files, columns)
             if files.format == "JSON lines"
@@ -370,6 +373,8 @@ def _open_arrow(source: Any) -> Source:
 
 def _open_pandas(source: Any) -> Source:
     import polars as pl
+
+    from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 
     if getattr(source, "ndim", 0) not in (1, 2) or not hasattr(source, "iloc"):
         raise unknown_source(source)

@@ -17,7 +17,6 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.limits_in_view import limit_notes
@@ -389,6 +388,8 @@ class Release(Recorded, Readings, CellReadings):
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
+        from gaussmith.plans.pieces import Together
+
         if self.in_groups:
             rule, remedy = "each group has its own noise", "choose one: release[group]"
             raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")

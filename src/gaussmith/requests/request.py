@@ -20,7 +20,6 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.about import About, read_about
 from gaussmith.plans.choice import refused_count
-from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bins import read_all_bins
@@ -39,12 +38,10 @@ from gaussmith.requests.given import (
     refuse_unknown,
     unknown_key,
 )
-from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
-from gaussmith.requests.vector_means import plan_vector_means
 from gaussmith.statistics.registry import asked_by_field
 from gaussmith.values import dataclass
 
@@ -132,6 +129,8 @@ class Request(AccuracyFirst, Fields):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
         if self.vector_means:
+            from gaussmith.requests.vector_means import plan_vector_means
+
             object.__setattr__(self, "plan", replace(plan_vector_means(self), about=about))
             return
         staged, clipped = plan_private(self)
@@ -233,6 +232,8 @@ class Request(AccuracyFirst, Fields):
         for question in questions:
             question.check_unit(self.unit)
         if self.unit is not None:
+            from gaussmith.requests.limits import check_limits
+
             check_limits(questions, lambda limited: self._planned(limited, clipped))
         return self._planned(questions, clipped)
 
@@ -320,7 +321,11 @@ class Request(AccuracyFirst, Fields):
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         limits = [part.limit for part in parts]
-        return together.draws() if not any(limits) else draws_within(together, limits)
+        if not any(limits):
+            return together.draws()
+        from gaussmith.plans.question_costs import draws_within
+
+        return draws_within(together, limits)
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []

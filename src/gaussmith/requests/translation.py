@@ -23,7 +23,6 @@ from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
-from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.requests.parts import Part
@@ -97,6 +96,8 @@ def plan_part(
         missing = {**_in_both(made), **missing}
     if groups is not None:
         if isinstance(groups, FoundGroups):
+            from gaussmith.plans.found_draws import draw_found
+
             draw = draw_found(groups, guarantee, made.answers, missing)
         else:
             draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)

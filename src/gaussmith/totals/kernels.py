@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import singledispatch
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -367,7 +368,8 @@ def _fill(buffer: npt.NDArray[np.float64], columns: Columns, which: slice, start
 
 def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
     """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
-    workers = workers or WORKERS
+    first = list(islice(pieces, 2))
+    workers, pieces = (workers or WORKERS) if first[1:] else 1, chain(first, pieces)
     turn, stopped = threading.Lock(), threading.Event()
 
     def work() -> Kernel:
