@@ -24,7 +24,6 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
 from gaussmith.requests.given import STATED
 from gaussmith.requests.request import Request
-from gaussmith.staged_release import last_plan, release_stages
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -64,11 +63,15 @@ def release(
     staging = request.plan.staging
     prepared = prepare(request.plan if staging is None else staging.first)
     if staging is not None:  # what the last stage reads is refused now or never
+        from gaussmith.staged_release import last_plan
+
         mechanism.check_stages(prepared, prepare(last_plan(request.plan, prepared)))
 
     def make() -> Release:
         if staging is None:
             return mechanism.release(prepared, progress)
+        from gaussmith.staged_release import release_stages
+
         return release_stages(request.plan, prepared, prepare, progress)
 
     return _release(request.plan, make, request.source, lambda: request_hash(request), book, id, request.unit)
@@ -101,6 +104,8 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000, **as
     if staging is None:
         made = mechanism.release(prepare(request.plan))
     else:
+        from gaussmith.staged_release import release_stages
+
         made = release_stages(request.plan, prepare(staging.first), prepare)
     return replace(made, made_up=True)
 
@@ -116,9 +121,12 @@ def _release(
 ) -> Release:
     """Make the release of a plan; with a ledger, charge first and store the result."""
     if book is None:
-        log.info("release of plan %s without a ledger: reading", plan.hash[:12])
+        heard = log.isEnabledFor(logging.INFO)  # else nobody needs the hash, which takes longer than a small release
+        if heard:
+            log.info("release of plan %s without a ledger: reading", plan.hash[:12])
         made = make()
-        log.info("release of plan %s: made", plan.hash[:12])
+        if heard:
+            log.info("release of plan %s: made", plan.hash[:12])
         return made
     return Release.from_json(charged(book, id, plan, data, asked(), make, unit))
 
@@ -189,6 +197,8 @@ def _opened(request: Request) -> Prepared:
     plan = request.plan
     with written_in(request.notation):
         if plan.staging is not None and plan.staging.first.finds_keys:
+            from gaussmith.staged_release import last_plan
+
             plan = last_plan(plan, mechanism.prepare_request(plan.staging.first, request.source))
         return mechanism.prepare_request(plan, request.source)
 
@@ -220,6 +230,8 @@ def release_plan(
     def make() -> Release:
         if staging is None:
             return mechanism.release(prepared, progress)
+        from gaussmith.staged_release import release_stages
+
         return release_stages(plan, prepared, prepare, progress)
 
     rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import partial
 from numbers import Number
@@ -161,8 +160,10 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     >>> nearest("age", ["age", "income"])
     'choose one of: income'
     """
+    from difflib import get_close_matches
+
     choices = [choice for choice in choices if choice != name]  # never suggest what was written
-    close = difflib.get_close_matches(name, choices, n=1)
+    close = get_close_matches(name, choices, n=1)
     begun = [choice for choice in choices if name and choice.startswith(f"{name}_")]
     if len(begun) == 1:
         return f"did you mean {begun[0]!r}?"
@@ -178,9 +179,11 @@ def nearest_column(name: str, columns: Iterable[str]) -> str:
     >>> nearest_column("age", ["person;age"])
     'columns are separated by commas, in a .tsv file by tabs: convert the file, or open it and pass the frame'
     """
+    from difflib import get_close_matches
+
     columns = list(columns)
     readable = [column for column in columns if "\ufffd" not in column and "\0" not in column]
-    if len(readable) < len(columns) and not difflib.get_close_matches(name, readable):
+    if len(readable) < len(columns) and not get_close_matches(name, readable):
         return "text files are read as UTF-8, and the names of these columns are not: save the file as UTF-8"
     if len(columns) == 1 and any(sign in columns[0] for sign in ";|,\t"):
         separators = "columns are separated by commas, in a .tsv file by tabs"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.domains import FoundGroups
 from gaussmith.engines.addresses import short_name
-from gaussmith.engines.complete_columns import never_missing
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import data_error
 from gaussmith.engines.registry import name_columns, open_source
@@ -25,23 +24,23 @@ from gaussmith.numerics.products import python
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.draw import AnyTie
-from gaussmith.plans.found_draws import threshold_of
 from gaussmith.plans.lending import number_unit
 from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.plans.rule_columns import columns_read
-from gaussmith.plans.threshold import Threshold
-from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
-from gaussmith.totals.cell_counts import FoundCells
-from gaussmith.totals.found_keys import codes_of, keys_of
 from gaussmith.totals.lifting import RepeatedTotals, check_sums, lift_groups, repeat_lifted
 from gaussmith.totals.opened import Opened, open_data, plain_rule
-from gaussmith.totals.people import FoundPeople
 from gaussmith.totals.rehearsal import rehearse
 from gaussmith.totals.shared import scans_of, total_all
 from gaussmith.values import dataclass
+
+if TYPE_CHECKING:
+    from gaussmith.plans.threshold import Threshold
+    from gaussmith.plans.tie import Tie
+    from gaussmith.totals.cell_counts import FoundCells
+    from gaussmith.totals.people import FoundPeople
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +91,11 @@ def prepare_request(
     """
     plan.certify()  # before anything is opened
     rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
-    if not is_made_up:
-        _check_types(rules, data)
+    relied_on = [name for rule in rules for name in rule.complete_by_type]
+    if relied_on and not is_made_up:
+        from gaussmith.engines.complete_columns import check_never_missing
+
+        check_never_missing(data, relied_on)
     columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
     source = open_source(data, engine, master, tuple(columns))
     if source.names is None and any(rule.present for rule in rules):
@@ -121,6 +123,8 @@ def read_kinds(
 
 def kinds_of_keys(prepared: Prepared) -> list[tuple[str, ...]]:
     """Of each draw the kinds of the columns in which keys are found; nothing for draws that find none."""
+    from gaussmith.totals.people import FoundPeople
+
     each = (opened.summation for opened in prepared.sources)
     return [summation.keys.kinds if isinstance(summation, FoundPeople) else () for summation in each]
 
@@ -128,21 +132,6 @@ def kinds_of_keys(prepared: Prepared) -> list[tuple[str, ...]]:
 def check_stages(first: Prepared, last: Prepared) -> None:
     """Refuse a source that can be read once: every stage reads it again."""
     check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))
-
-
-def _check_types(rules: Sequence[RowRule], data: Any) -> None:
-    """Refuse a source whose types have changed since the plan: what could not be missing then must be so still."""
-    relied_on = dict.fromkeys(name for rule in rules for name in rule.complete_by_type)
-    kept = never_missing(data, relied_on) if relied_on else ()
-    changed = [name for name in relied_on if name not in kept]
-    if changed:
-        raise SourceError(
-            f"column {changed[0]!r}",
-            "its type could not hold a missing value when the request was planned, and now it can",
-            "make the request again, and it is planned for the table as it is",
-            code="column-may-be-missing-now",
-            column=changed[0],
-        )
 
 
 def _open(data: Any, draw: Draw) -> Opened:
@@ -201,6 +190,8 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
 
 def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -> Release:
     """As `release_totals`, where some groups are found: one draw of each such question decides which are shown."""
+    from gaussmith.plans.found_draws import threshold_of
+
     plan, sources = prepared.plan, prepared.sources
     noisy: dict[int, tuple[Array, int | None]] = {}
     shown: dict[int, ShownGroups] = {}
@@ -248,9 +239,12 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     """Every key that somebody has meets its noise; those that pass are kept. Nothing else of them is."""
     import polars as pl
 
-    assert isinstance(opened.summation, FoundPeople) and isinstance(draw.groups, FoundGroups)
-    keys, kept = opened.summation.keys, []
-    for batch in opened.summation.stream(opened.source, threshold.spares, threshold.at_least):
+    from gaussmith.totals.found_keys import codes_of, keys_of
+
+    assert isinstance(draw.groups, FoundGroups)
+    summation = cast("FoundPeople", opened.summation)
+    keys, kept = summation.keys, []
+    for batch in summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
         looked_at = 2 if threshold.has_spare else 1
         draws = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
@@ -283,12 +277,12 @@ def _sorted_as(key: str | int | bool) -> tuple[int, Any]:
 
 def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
     """The noisy features of the groups that were shown; `counts` are the noisy integers by which this draw decided."""
-    assert isinstance(opened.summation, FoundPeople | FoundCells)
+    summation = cast("FoundPeople | FoundCells", opened.summation)
     block, size = draw.block, len(passed.groups.labels)
     if counts is not None and not block.codes.width:
         totals: Sequence[Totals] = [Totals([], int(n)) for n in passed.people]
     else:
-        totals = opened.summation.shown(opened.source, opened.codes, passed.keys)
+        totals = summation.shown(opened.source, opened.codes, passed.keys)
     if counts is not None and [each.records for each in totals] != passed.people.tolist():
         raise data_error()  # the table has changed while it was read
     rows = block.grid.lift.shape[0]
@@ -344,11 +338,12 @@ def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
         noise = normal_integers(len(lifted), NOISE_BITS)
         noisy = add(lifted, noise).astype(float) / tie.grid[1]
         found |= zip(tie.members, ((features, None) for features in tie.features(draws, noisy)), strict=True)
-        if isinstance(tie, Tie) and tie.borrowers:
-            assert tie.people is not None
-            everybody = totals[tie.members[tie.people]][0].records
-            for i in tie.borrowers:
-                found[i] = _release_centred(plan.draws[i], totals[i][0], everybody, tie, noisy), None
+        if tie.lent_to:
+            lender = cast("Tie", tie)
+            assert lender.people is not None
+            everybody = totals[lender.members[lender.people]][0].records
+            for i in lender.borrowers:
+                found[i] = _release_centred(plan.draws[i], totals[i][0], everybody, lender, noisy), None
     return found
 
 

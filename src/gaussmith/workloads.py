@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_whole, is_whole
 from gaussmith.errors import PlanError, nearest
-from gaussmith.numerics.levelled_maps import Tree
 from gaussmith.numerics.linear import Array
 from gaussmith.values import dataclass
 
@@ -88,6 +87,8 @@ class Runs:
     @cached_property
     def places(self) -> tuple[Places, Places]:
         """The start and the stop of each range (one past its last cell)."""
+        from gaussmith.numerics.levelled_maps import Tree
+
         n = self.cells
         if self.kind == "identity":
             return np.arange(n), np.arange(1, n + 1)

@@ -35,7 +35,6 @@ from planting import plant
 from refusals import refused
 
 from gaussmith.domains import (
-    _KINDS,
     Ball,
     BallMoments,
     Box,
@@ -54,6 +53,7 @@ from gaussmith.domains.box import _largest_beside_head, _largest_bordered, _larg
 from gaussmith.domains.cells import largest_cell
 from gaussmith.domains.counts import _added, _replaced
 from gaussmith.domains.looks import ColumnCells, LengthCells
+from gaussmith.domains.registry import DOMAINS
 from gaussmith.domains.row_moments import RowMoments
 from gaussmith.domains.unknown_gaussian import UnknownGaussianData
 from gaussmith.errors import PlanError
@@ -246,7 +246,7 @@ def test_every_domain_is_tried() -> None:
     # See test_largest_unlisted, test_largest_moments, test_ball_moments, test_row_moments and test_looks.
     elsewhere = {Ball, BallMoments, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
     without_lift = {UnknownGaussianData}
-    assert {type(case.domain) for case in CASES.values()} | elsewhere | without_lift == set(_KINDS.values())
+    assert {type(case.domain) for case in CASES.values()} | elsewhere | without_lift == set(DOMAINS.values())
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)

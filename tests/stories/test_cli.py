@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,31 @@ def test_calibrate_needs_no_engine_and_no_charts() -> None:
     loaded = python("-c", code).stderr
     for heavy in ("scipy", "polars", "narwhals", "altair"):
         assert f"'{heavy}'" not in loaded
+
+
+LEFT_OUT = """
+    scipy narwhals mpmath msgspec altair difflib html email.parser
+    gaussmith.domains.cells gaussmith.domains.people gaussmith.domains.registry gaussmith.engines.text_files
+    gaussmith.ledger gaussmith.numerics.tied.ladder gaussmith.plans.centring gaussmith.plans.crossed_tie
+    gaussmith.plans.found_draws gaussmith.plans.pieces gaussmith.plans.staging gaussmith.plans.tie
+    gaussmith.requests.keys_first gaussmith.requests.vector_means gaussmith.staged_release gaussmith.stages.registry
+    gaussmith.totals.people gaussmith.totals.summations gaussmith.words.plans
+""".split()
+"""What the release of a few plain sums does not import: each is left to whoever asks for more."""
+
+
+def test_a_small_release_imports_what_it_needs(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [36, 17], "spent": [9.5, 3.0]}).write_parquet(tmp_path / "t.parquet")
+    text = 'source = "t.parquet"\ncount = true\nsums = { age = [0, 100], spent = [0, 500] }\nguarantee = { mu = 1 }\n'
+    (tmp_path / "request.toml").write_text(text, "utf-8")
+    code = (
+        f"import sys\nfrom gaussmith.cli import main\nmain(['release', {str(tmp_path / 'request.toml')!r}])\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    loaded = python("-c", code).stderr.split()
+    assert all(find_spec(name) for name in LEFT_OUT if name.startswith("gaussmith"))
+    assert "gaussmith.mechanism" in loaded and not set(LEFT_OUT) & set(loaded)
+    assert sum(name.startswith("gaussmith") for name in loaded) <= 210
 
 
 def test_it_runs_as_a_module_with_its_exit_codes() -> None:

@@ -13,13 +13,13 @@ from sample_domains import Domains
 
 import gaussmith as gm
 from gaussmith.domains import (
-    _KINDS,
     BallMoments,
     ColumnCells,
     FoundGroups,
     RowMoments,
     domain_from_dict,
 )
+from gaussmith.domains.registry import DOMAINS
 
 
 def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -222,7 +222,7 @@ def test_nobody_changes_the_numbers_of_a_domain() -> None:
 
 
 def test_every_kind_of_domain_is_written_out() -> None:
-    assert {type(domain) for domain, _ in exact().values()} == set(_KINDS.values())
+    assert {type(domain) for domain, _ in exact().values()} == set(DOMAINS.values())
     with refused("unknown-domain-kind", kind="sphere"):
         domain_from_dict({"kind": "sphere"})
 
@@ -275,13 +275,13 @@ def test_what_is_assumed_where_nothing_is_said() -> None:
     assert gm.GaussianData(0, 1).rows == gm.GaussianData(dimension=1).rows == 10_000
     assert gm.GaussianData(dimension=1).to_dict()["normal"] is False
     assert gm.Moments(box).around == 0 == RowMoments(box).around and RowMoments(box).max_rows == 2
-    alone = {kind for kind, domain in _KINDS.items() if domain.columns_vary_alone}
+    alone = {kind for kind, domain in DOMAINS.items() if domain.columns_vary_alone}
     assert alone == {"box", "records"}
-    assert {kind for kind, domain in _KINDS.items() if not domain.bounds_every_record} == {
+    assert {kind for kind, domain in DOMAINS.items() if not domain.bounds_every_record} == {
         "gaussian",
         "unknown-gaussian",
     }
-    assert {kind for kind, domain in _KINDS.items() if domain.records_are_rows} == {"row moments"}
+    assert {kind for kind, domain in DOMAINS.items() if domain.records_are_rows} == {"row moments"}
 
 
 def test_found_groups_come_back_from_what_is_saved() -> None:

@@ -12,7 +12,7 @@ import pytest
 from refusals import refusal, refused
 
 import gaussmith as gm
-from gaussmith import domains
+from gaussmith.domains.registry import DOMAINS
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Matrix
@@ -85,7 +85,7 @@ class Swing(Domain):
 
 @pytest.fixture
 def swing(monkeypatch: pytest.MonkeyPatch) -> Swing:
-    monkeypatch.setitem(domains._KINDS, Swing.kind, Swing)  # its line in domains/__init__.py
+    monkeypatch.setitem(DOMAINS, Swing.kind, Swing)  # its line in domains/registry.py
     return Swing()
 
 

@@ -64,7 +64,6 @@ CASES = [
     ("array", "numpy", "3.0.0"),
     ("polars", "polars", "1.35.2"),
     ("polars", "polars", "3.0.0a1"),
-    ("polars", "narwhals", "2.19.0"),
     ("pandas", "pandas", "2.1.4"),
     ("pandas", "pandas", "4.0.0"),
     ("pandas", "polars", "1.0.0"),
@@ -101,6 +100,21 @@ def test_other_versions_are_refused_before_anything_is_read_or_charged(
     )
     check_refusal(caught.value, expected)
     assert ledger.spent == 0
+
+
+def test_narwhals_is_checked_where_it_is_used(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("narwhals.__version__", "2.19.0")
+    source, dated = SOURCES["polars"](Path()), pl.DataFrame({"age": [42.0], "day": ["2024-05-31"]})
+    for asked in (
+        lambda: ask(source, unit="person"),
+        lambda: ask(source, where="age > 1"),
+        lambda: ask(source, by={"person": ["Ada"]}),
+        lambda: ask(dated.with_columns(pl.col("day").str.to_date())),
+    ):
+        with refused("unsupported-version", SourceError, package="narwhals", found="2.19.0"):
+            gm.release(asked(), ledger=ledger)
+        assert ledger.spent == 0
+    gm.release(ask(source))
 
 
 @pytest.mark.parametrize(("engine", "package"), [("duckdb", "duckdb"), ("spark", "pyspark")])

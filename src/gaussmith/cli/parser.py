@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import re
 from collections.abc import Sequence
@@ -127,6 +126,8 @@ def _nearest_flag(flag: str, flags: Sequence[str]) -> str:
     >>> _nearest_flag("--format", ["--master", "--where"]), _nearest_flag("--epsilom", ["--epsilon", "--delta"])
     ('choose one of: --master, --where', "did you mean '--epsilon'?")
     """
+    from difflib import get_close_matches
+
     word = flag.lstrip("-").replace("_", "-")
     if word in _AFTERWARDS and "--out" in flags:
         made = f'gaussmith.read("DIR/release.json").{word.rstrip("s")}("a", "b", answer="x_mean")'
@@ -134,7 +135,7 @@ def _nearest_flag(flag: str, flags: Sequence[str]) -> str:
     known = _OTHERWISE.get(word)
     if known in flags:
         return f"did you mean '{known}'?"
-    close = difflib.get_close_matches(flag.lstrip("-"), [name.lstrip("-") for name in flags], n=1)
+    close = get_close_matches(flag.lstrip("-"), [name.lstrip("-") for name in flags], n=1)
     return f"did you mean '--{close[0]}'?" if close else nearest("", flags)
 
 

@@ -118,10 +118,12 @@ def print_written(text: str, released: Release, out: str | None, quiet: bool) ->
 
 def _is_stored(where: str | None, id: str | None) -> bool:
     """Whether a ledger holds the answers of this id already. The release itself says what is wrong with a ledger."""
+    if where is None or id is None:
+        return False
     from gaussmith.ledger import Ledger
 
     with suppress(GaussmithError):
-        return where is not None and id is not None and Ledger(where).result(id) is not None
+        return Ledger(where).result(id) is not None
     return False
 
 

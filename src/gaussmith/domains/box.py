@@ -17,7 +17,6 @@ from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -33,10 +32,11 @@ from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
 from gaussmith.shapes.wide import is_dominated, wide
 from gaussmith.values import dataclass
-from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
+    from gaussmith.numerics.headed import Headed
     from gaussmith.problem.features import Features
+    from gaussmith.workloads import Workload
 
 MAX_CORNERS = 1 << 12
 """Limit on the corners checked to certify a dense lift."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward, sqrt_upward
-from gaussmith.numerics.factored import Factored
 from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm, longest_row
-from gaussmith.numerics.zonotopes import find_vertices
+
+if TYPE_CHECKING:
+    from gaussmith.numerics.factored import Factored
 
 MAX_LISTED = 1 << 12
 """Limit on the extreme records checked to certify a dense lift."""
@@ -84,6 +86,8 @@ def largest_vertex(lift: Factored, bounds: Array, fixed: bool) -> float:
     visited; which signs they have rests on `inner` alone and is found exactly. Guarantee: at least the exact maximum
     for these doubles. Rounding: above it by some d·2⁻⁵⁰ of the sum of what all columns add.
     """
+    from gaussmith.numerics.zonotopes import find_vertices
+
     free = len(bounds) - fixed
     steps = np.abs(lift.columns) * bounds
     size = np.abs(lift.left) @ (np.abs(lift.inner) @ steps)  # at least each row's part, at every vertex

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import isotropic
 from gaussmith.shapes.lifted import lifted
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 

@@ -9,7 +9,6 @@ is the only rule for this; every address that is printed, stored or raised goes 
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
 import re
@@ -47,12 +46,14 @@ def is_here(address: str) -> bool:
 
 def nearest_file(path: str) -> str:
     """A hint with the file of the same folder whose name is close to that of a path, or "". Nothing is opened."""
+    from difflib import get_close_matches
+
     folder, name = os.path.split(path)
     try:
         others = [other for other in os.listdir(os.path.expanduser(folder) or ".") if not other.startswith(".")]
     except (OSError, ValueError):
         return ""
-    close = [] if glob.has_magic(path) else difflib.get_close_matches(name, sorted(others), n=1, cutoff=0.8)
+    close = [] if glob.has_magic(path) else get_close_matches(name, sorted(others), n=1, cutoff=0.8)
     return f"did you mean {without_secrets(os.path.join(folder, close[0]))!r}?" if close else ""
 
 

@@ -1,7 +1,7 @@
 """Which columns of a source cannot hold a missing value, by their type: read from its schema, no data value.
 
-Names and types of columns are public, so a plan may depend on them. Here nothing is refused: of a source that is not
-there, not on this machine or not understood, no column is known to be complete, and opening it says what is wrong.
+Names and types of columns are public, so a plan may depend on them. Of a source that is not there, not on this machine
+or not understood, no column is known to be complete, and opening it says what is wrong.
 
     numpy     integers and booleans; every column of an array has one type
     pandas    columns of numpy integers and booleans; not those of pandas' own types, which hold missing values
@@ -15,7 +15,7 @@ Floats may be NaN, and text may be no number: such columns are never complete. C
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from gaussmith.engines.addresses import is_here, parse_database, scheme_of
 from gaussmith.engines.duckdb_databases import not_null_columns
 from gaussmith.engines.files import Files, find_files
 from gaussmith.engines.source_description import read_source
+from gaussmith.errors import SourceError
 
 MAX_FILES = 1_000
 """Limit on the files whose schemas are read; of more, no column is known to be complete."""
@@ -47,6 +48,20 @@ def never_missing(source: Any, columns: Iterable[str]) -> frozenset[str]:
         return _look(read_source(source).data, asked)
     except Exception:  # whatever is wrong with it, opening it says so, in words of its own
         return frozenset()
+
+
+def check_never_missing(data: Any, relied_on: Sequence[str]) -> None:
+    """Refuse a source whose types have changed since a plan: what could not be missing then must be so still."""
+    kept = never_missing(data, relied_on)
+    changed = [name for name in relied_on if name not in kept]
+    if changed:
+        raise SourceError(
+            f"column {changed[0]!r}",
+            "its type could not hold a missing value when the request was planned, and now it can",
+            "make the request again, and it is planned for the table as it is",
+            code="column-may-be-missing-now",
+            column=changed[0],
+        )
 
 
 def _look(data: Any, asked: frozenset[str]) -> frozenset[str]:

@@ -25,7 +25,6 @@ from gaussmith.engines.arrow_tables import scan_feather
 from gaussmith.engines.partitions import PATH, Values, attach_values, read_folders
 from gaussmith.engines.table_formats import check_plain
 from gaussmith.engines.text_blocks import PACKED
-from gaussmith.engines.text_files import scan_texts
 from gaussmith.errors import SourceError, nearest
 from gaussmith.values import dataclass
 
@@ -246,6 +245,8 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
     if files.format == "Arrow IPC":
         paths = list(files.paths)
         return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
+    from gaussmith.engines.text_files import scan_texts
+
     return scan_texts(files, names)
 
 

@@ -16,17 +16,15 @@ import numpy as np
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, mapped_batches, unheld_columns, was_read
-from gaussmith.engines.csv_numbers import read_quickly
+from gaussmith.engines.column_types import polars_type, told_types
 from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
 from gaussmith.engines.engine import AddUp, Progress, Totals, Words, key_columns, rows_per_batch
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files, group_files, scan_files
-from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
-from gaussmith.engines.text_files import names_of, number_batches, scan_numbers
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
 from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
 from gaussmith.errors import SourceError
@@ -45,7 +43,7 @@ class Polars:
 
     name = "polars"
     modules = ("polars", "pandas", "pyarrow")
-    packages = ("polars", "narwhals")
+    packages = ("polars",)
     adds_here = True
     hands_over_texts = True
     wide_sums = None
@@ -146,7 +144,7 @@ class Polars:
         """
         import polars as pl
 
-        schema = {name: _polars_type(dtype) for name, dtype in source.schema.items()}
+        schema = {name: polars_type(dtype) for name, dtype in source.schema.items()}
 
         def without_rows(numbers: Collection[str]) -> Callable[[Sequence[str]], pl.LazyFrame]:
             empty = pl.LazyFrame(schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
@@ -219,6 +217,8 @@ def _read(source: Source, columns: Sequence[str], files: Files | None = None) ->
     if whole is None or not whole.is_text:
         yield from _numbers(source, scan(source, columns, files), columns)
         return
+    from gaussmith.engines.text_files import number_batches
+
     for found in number_batches(whole, columns):
         if isinstance(found, pl.DataFrame):
             yield found
@@ -228,13 +228,13 @@ def _read(source: Source, columns: Sequence[str], files: Files | None = None) ->
 
 def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """The columns as doubles, in batches of any order."""
-    import narwhals as nw
-
     kinds = {kind_of(source.schema[name]) for name in columns}
     numbers: pl.LazyFrame
     if kinds <= {"number", "truth", "text"}:  # what `as_number` spells, told to Polars itself: wide tables plan faster
         numbers = lazy.select(_number(name, source.schema[name]).alias(f"x{j}") for j, name in enumerate(columns))
     else:
+        import narwhals as nw
+
         exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
         numbers = nw.from_native(lazy).select(*exprs).to_native()
     yield from collect_batches(numbers, rows_per_batch(len(columns)))
@@ -247,25 +247,17 @@ def _number(name: str, dtype: Any) -> pl.Expr:
     if str(dtype) in AS_THEY_ARE:
         return pl.col(name)
     if kind_of(dtype) == "text":
+        from gaussmith.engines.csv_numbers import read_quickly
+
         return pl.col(name).cast(pl.String).map_batches(read_quickly, return_dtype=pl.Float64, is_elementwise=True)
     return pl.col(name).cast(pl.Float64)
-
-
-def _polars_type(dtype: Any) -> Any:
-    """The type of a column in Polars; what has none there is never added up, and may be text."""
-    import narwhals as nw
-    import polars as pl
-
-    if isinstance(dtype, (nw.Object, nw.Unknown)):
-        return pl.String
-    return nw.Schema({"": dtype}).to_polars()[""]
 
 
 # ---- opening ---------------------------------------------------------------------------------------------------------
 
 
 def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
-    import narwhals as nw
+    import polars as pl
 
     first = files.said if len(files.paths) == 1 else without_secrets(files.paths[0])
     problem = SourceError(
@@ -288,18 +280,21 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
         check_packed(files.paths)
     uneven = uneven_columns(files)
     if files.is_text:
+        from gaussmith.engines.text_files import names_of, scan_numbers
+
         names = (
             _names_in_lines(files, columns)
             if files.format == "JSON lines"
             else attempt(lambda: names_of(files), problem)
         )
         check_names(names, repr(files.said))
+        texts: Any = pl.String()
         opened = Source(
             POLARS,
             lambda columns: scan_files(files, columns),
             len(names),
             names,
-            dict.fromkeys(names, nw.String()),
+            dict.fromkeys(names, texts),
             files,
             texts=frozenset(names),
             numbered=lambda numbers: lambda columns: scan_numbers(files, columns, numbers),
@@ -332,15 +327,14 @@ def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
 
 
 def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Files | None = None) -> Source:
-    import narwhals as nw
     import polars as pl
 
     lazy = attempt(make, problem)
-    schema = attempt(lambda: dict(nw.from_native(lazy).collect_schema()), problem)
+    schema = told_types(lazy, problem)
     check_names(list(schema), "the frame" if files is None else repr(files.said))
     for name, dtype in lazy.collect_schema().items():
         if dtype == pl.Null:  # a column without any value: as a number it is missing everywhere
-            schema[name] = nw.Float64()
+            schema[name] = pl.Float64()
     return Source(POLARS, lambda columns: lazy, len(schema), tuple(schema), schema, files)
 
 
@@ -378,8 +372,9 @@ def _open_arrow(source: Any) -> Source:
 
 
 def _open_pandas(source: Any) -> Source:
-    import narwhals as nw
     import polars as pl
+
+    from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 
     if getattr(source, "ndim", 0) not in (1, 2) or not hasattr(source, "iloc"):
         raise unknown_source(source)
@@ -387,7 +382,7 @@ def _open_pandas(source: Any) -> Source:
     names = tuple(str(name) for name in frame.columns)
     check_names(names, "the frame")
     kinds = {name: type_of_pandas(frame.iloc[:0, j]) for j, name in enumerate(names)}
-    schema = dict(nw.from_native(pl.LazyFrame(schema=kinds)).collect_schema())
+    schema = told_types(pl.LazyFrame(schema=kinds), unreadable_source(source))
 
     def convert(columns: Sequence[str]) -> pl.LazyFrame:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}

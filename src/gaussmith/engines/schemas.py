@@ -14,7 +14,6 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files
 from gaussmith.engines.partitions import check_keys
-from gaussmith.engines.text_files import names_of
 from gaussmith.errors import SourceError
 
 MAX_FILES = 10_000
@@ -35,8 +34,8 @@ def uneven_columns(files: Files) -> frozenset[str]:
         # Polars' own readers of schemas take a path for a pattern.
         "Parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema(),
         "Arrow IPC": lambda path: pl.scan_ipc(path, glob=False).collect_schema(),
-        "CSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
-        "TSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
+        "CSV": lambda path: _header(replace(files, paths=(path,))),
+        "TSV": lambda path: _header(replace(files, paths=(path,))),
     }
     look = schemas.get(files.format)
     if look is None or files.remote or (len(files.paths) == 1 and not files.keys):
@@ -66,3 +65,9 @@ def uneven_columns(files: Files) -> frozenset[str]:
                 written = {name.lower(): name for name in schema if name not in first}  # to some engines one name
                 uneven |= {name for name in first if name.lower() in written}
     return frozenset(uneven)
+
+
+def _header(files: Files) -> dict[str, None]:
+    from gaussmith.engines.text_files import names_of
+
+    return dict.fromkeys(names_of(files))

@@ -11,7 +11,7 @@ from gaussmith.engines.engine import Engine
 from gaussmith.engines.files import Files
 from gaussmith.engines.partitions import narrow_files
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import Derivation, check_ids, kinds_of, other_uses, read_as_numbers, with_numbers
+from gaussmith.expressions import Derivation, check_ids, kind_of, kinds_of, other_uses, read_as_numbers, with_numbers
 from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Source:
     width: int
     names: tuple[str, ...] | None = None
     schema: Mapping[str, nw.dtypes.DType] = field(default_factory=dict, repr=False)
+    """Types of narwhals; or of Polars, where they are all plain: these go by the same names and answer the same."""
     files: Files | None = None
     uneven: frozenset[str] = frozenset()
     """Columns that are not the same in all files; they are not among `names`."""
@@ -95,8 +96,6 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
 
     Without `columns` all of the source's are meant. Requires nothing of the data: only names and types are looked at.
     """
-    import narwhals as nw
-
     if source.names is None:
         if columns is not None:
             what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
@@ -123,7 +122,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
     for name in chosen:
         if name not in source.texts:
-            _check_type(name, nw.Object() if name in source.objects else source.schema[name])
+            _check_type(name, source.schema[name], name in source.objects)
     return chosen
 
 
@@ -228,15 +227,14 @@ def _check_dimension(what: str, found: int, wanted: int) -> None:
         )
 
 
-def _check_type(name: str, dtype: nw.dtypes.DType) -> None:
-    import narwhals as nw
-
-    if isinstance(dtype, nw.Boolean) or (dtype.is_numeric() and not isinstance(dtype, nw.UInt128)):
+def _check_type(name: str, dtype: nw.dtypes.DType, is_object: bool) -> None:
+    kind, named = kind_of(dtype), type(dtype).__name__
+    if not is_object and kind in ("truth", "number", "long number") and named != "UInt128":
         return
-    if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+    if not is_object and kind == "text":
         what = f"column={name!r} is text"
         raise SourceError(what, "numbers are needed", "cast it to a number first", code="column-of-text", column=name)
-    if isinstance(dtype, nw.Object):
+    if is_object or named == "Object":
         raise SourceError(
             f"column={name!r} holds Python objects",
             "its type must be known without looking at the data",
@@ -244,14 +242,14 @@ def _check_type(name: str, dtype: nw.dtypes.DType) -> None:
             code="column-of-objects",
             column=name,
         )
-    named = "an unknown type" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
+    said = "an unknown type" if named == "Unknown" else f"type {dtype}"
     raise SourceError(
-        f"column={name!r} is of {named}",
+        f"column={name!r} is of {said}",
         "numbers are needed: integers, floats, decimals or booleans",
         "derive a number from it first",
         code="column-not-numbers",
         column=name,
-        type=named,
+        type=said,
     )
 
 

@@ -33,6 +33,16 @@ HEAVIEST = 2000
 _TERMS = {"hour": 4, "quarter": 6, "serial": 30, "weekday": 60, "week": 150}
 """Upper bounds on the terms of functions of dates; of texts twice as many."""
 
+_KINDS = {
+    "Boolean": "truth",
+    "Categorical": "text",
+    "Date": "date",
+    "Datetime": "date",
+    "Enum": "text",
+    "String": "text",
+}
+"""The kinds of types that hold no numbers, by their names."""
+
 _READINGS = {
     "number": "double",
     "long number": "long",
@@ -65,23 +75,18 @@ def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
 def kind_of(dtype: nw.dtypes.DType) -> str:
     """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
 
+    Types of Polars and of narwhals go by the same names; narwhals need not be imported to look at those of Polars.
+
     Long numbers (more than 15 digits of a decimal, 128 bits) become doubles by way of their text, which every engine
     rounds once. Times with a zone are dates in UTC: engines disagree on the day they fall on elsewhere. A column of
     Python objects, held as the texts of `identity.object_code`, is of the kind "object", which its source tells.
     """
-    import narwhals as nw
-
-    if isinstance(dtype, nw.Int128 | nw.UInt128) or (isinstance(dtype, nw.Decimal) and _digits(dtype) > 15):
+    name = type(dtype).__name__
+    if name in ("Int128", "UInt128") or (name == "Decimal" and _digits(dtype) > 15):
         return "long number"
     if dtype.is_numeric():
         return "number"
-    if dtype == nw.Boolean:
-        return "truth"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "text"
-    if dtype in (nw.Date, nw.Datetime):
-        return "date"
-    return "other"
+    return _KINDS.get(name, "other")
 
 
 def _digits(decimal: object) -> int:

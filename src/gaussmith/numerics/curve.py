@@ -68,8 +68,9 @@ def mu_downward(epsilon: Number, delta: Number) -> float:
     # Both starting values are safe: ρ-zCDP's conversion ε = μ²/2 + μ√(2 ln 1/δ), and δ(ε; μ) ≤ δ(0; μ) ≤ μ/√(2π).
     e, log_delta = float(epsilon), _log(delta)
     start = 2 * e / (math.sqrt(2 * e - 2 * log_delta) + math.sqrt(-2 * log_delta))
+    start = max(start, float(delta) * math.sqrt(2 * math.pi))
     with localcontext(precision(WORKING)):
-        mu = Decimal(max(start, float(delta) * math.sqrt(2 * math.pi)))
+        mu = Decimal(start if near_one else _nearer(start, e, log_delta))
         for digits, enough in ((SEARCH, Decimal("1e-9")), (2 * SEARCH, Decimal("1e-15"))):
             factor = Decimal(0)
             while abs(factor - 1) > enough:
@@ -79,6 +80,27 @@ def mu_downward(epsilon: Number, delta: Number) -> float:
     while not delta_is_at_most(delta, epsilon, candidate):
         candidate = math.nextafter(candidate, 0.0)
     return candidate
+
+
+def _nearer(mu: float, epsilon: float, log_delta: float) -> float:
+    """A start near the root, by Newton's steps in doubles; the one given where they do not come to rest.
+
+    Steps in decimals follow, so nothing depends on it but their number.
+    """
+    found, step = mu, math.inf
+    for _ in range(20):
+        a, b = found / 2 - epsilon / found, -found / 2 - epsilon / found
+        delta = (math.erfc(-a / math.sqrt(2)) - math.exp(epsilon) * math.erfc(-b / math.sqrt(2))) / 2
+        density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+        if not (delta > 0 and density > 0):
+            return mu
+        step = (log_delta - math.log(delta)) * delta / (density * found)
+        if abs(step) > 1:
+            return mu
+        found *= math.exp(step)
+        if abs(step) < 1e-9:
+            return found
+    return mu
 
 
 def delta_upward(epsilon: Number, mu: Number) -> float:

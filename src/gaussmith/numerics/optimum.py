@@ -28,7 +28,6 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Pairs, Rows
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.search import Progress, search, singular
-from gaussmith.numerics.worst import search_worst
 from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
@@ -204,6 +203,8 @@ def _least_worst(
     progress: Progress | None,
     known: tuple[Array, Array] | None,
 ) -> Optimum:
+    from gaussmith.numerics.worst import search_worst
+
     inside = given.times(np.diag(1.0 / targets / scale))
     weights, shares, rounds = (*known, 0) if known else search_worst(inside, gap, max_rounds, progress)
     B = inside.factor(weights)

@@ -14,7 +14,6 @@ Nothing here can harm privacy: the result is only weights, and `optimum` certifi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -36,16 +35,14 @@ _TALL = 32
 """How many times as many rows as columns are brought to a triangle first."""
 
 
-@dataclass
 class Watch:
     """Counts rounds, remembers the best weights seen, says when to stop."""
 
-    gap: float
-    max_rounds: int
-    progress: Progress | None
-    rounds: int = 0
-    best_gap: float = np.inf
-    best: Array = field(default_factory=lambda: np.zeros(0))
+    def __init__(self, gap: float, max_rounds: int, progress: Progress | None) -> None:
+        self.gap, self.max_rounds, self.progress = gap, max_rounds, progress
+        self.rounds = 0
+        self.best_gap = np.inf
+        self.best: Array = np.zeros(0)
 
     def saw(self, weights: Array, gap: float) -> bool:
         """Record a round; true when the search is over."""
@@ -143,15 +140,14 @@ def _multiply(differences: Differences, start: Array, watch: Watch, patience: in
             x[light] = np.maximum(x[light], np.log(np.maximum(least, _LEAST)))
 
 
-@dataclass
 class Memory:
     """Anderson's extrapolation: the combination of past moves that explains the last step best, taken off ahead."""
 
-    places: list[Array] = field(default_factory=list)
-    steps: list[Array] = field(default_factory=list)
-    ground: tuple[float, Array] | None = None  # where the last jump left from: its gap and its plain successor
-    plain: int = 0
-    wait: int = 2
+    def __init__(self) -> None:
+        self.places: list[Array] = []
+        self.steps: list[Array] = []
+        self.ground: tuple[float, Array] | None = None  # where the last jump left from: its gap and plain successor
+        self.plain, self.wait = 0, 2
 
     def next(self, x: Array, step: Array, weight: Array, gap: float) -> Array:
         """Where to go from x, whose plain step is `step`; a jump that doubled the gap is taken back."""

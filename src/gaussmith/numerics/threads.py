@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -28,14 +27,14 @@ _LIBRARIES = (
 """Modules that are linked to a library, and the names of the functions that tell and set its threads."""
 
 
-@dataclass
 class _Threads:
     """How many blocks are in force, and what each library was set to before the first."""
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    depth: int = 0
-    before: list[tuple[Callable[[int], None], int]] = field(default_factory=list)
-    known: dict[tuple[str, str], tuple[Callable[[], int], Callable[[int], None]] | None] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.depth = 0
+        self.before: list[tuple[Callable[[int], None], int]] = []
+        self.known: dict[tuple[str, str], tuple[Callable[[], int], Callable[[int], None]] | None] = {}
 
     def enter(self) -> None:
         with self.lock:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
+from gaussmith.domains import Box, Domain, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.assembled import Assembled, PersonRule
@@ -73,6 +73,8 @@ def assemble_values(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
     """How many people have each value of a column: each counts in one of them, or in a few; or in none."""
+    from gaussmith.domains import Cells, Counts
+
     ((_, _, (column, values, cut)),) = asked
     at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
@@ -136,8 +138,12 @@ def _domain(coordinates: Sequence[Value], rule: PersonRule, over_rows: bool) -> 
     named = [(name, value.column[1:], value.made == ROW_SUM) for name, value in zip(names, coordinates, strict=True)]
     own, rows = ({name: bounds for name, bounds, summed in named if summed == of_rows} for of_rows in (False, True))
     if over_rows:
+        from gaussmith.domains import People
+
         return People(Box(own) if own else None, Box(rows) if rows else None, rule.rows_per_unit)
-    return Box(own) if own else Records()
+    if own:
+        return Box(own)
+    return Records()
 
 
 def _distinct(coordinates: Sequence[Value], unit: bool) -> list[str]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import check_number
-from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
@@ -304,6 +303,8 @@ class Block:
 
         `shape` stands for that of a block whose noise is tied: it follows from the tie, and is certified with it.
         """
+        from gaussmith.domains import domain_from_dict
+
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             rule = "a plan must have exactly the fields it was saved with"

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.domains import Cells
 from gaussmith.errors import RequestError
 from gaussmith.expressions.cuts import Cut
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.problem.features import TABLED, of_coordinates, of_workload
 from gaussmith.statistics import Answers, Quantiles
 from gaussmith.statistics.asking import ask_workload
-from gaussmith.statistics.diagnosis import Diagnosis
 from gaussmith.statistics.statistic import AskedAnswer
 from gaussmith.workloads import marginals, prefix
 
@@ -35,6 +33,8 @@ def assemble_quantiles(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
     """Quantiles of one number of each person."""
+    from gaussmith.domains import Cells
+
     ((_, _, (column, levels, cut, made)),) = asked
     names, wanted = zip(*levels, strict=True)
     domain = Cells({column: cut.cells}, or_none=True)
@@ -47,6 +47,8 @@ def assemble_tables(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
     """Tables over some columns each, all of them together: they add up."""
+    from gaussmith.domains import Cells
+
     ((_, _, (tables, declared)),) = asked
     columns = [column for column, _, _ in declared]
     labels = {column: [*values, OTHER if cut is None else MISSING] for column, values, cut in declared}
@@ -72,6 +74,9 @@ def assemble_limits(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
     """How many people are between the limits of a question and how many beyond; each is in one cell."""
+    from gaussmith.domains import Cells
+    from gaussmith.statistics.diagnosis import Diagnosis
+
     ((_, _, (names, kind, column, ends, own)),) = asked
     domain, d = Cells(list(names), or_none=True), len(names)
     features = of_coordinates(np.arange(d), np.zeros(d, bool))

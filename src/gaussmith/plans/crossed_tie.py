@@ -28,8 +28,8 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.crossed_keys import Cross, cross_of
 from gaussmith.plans.joint_noise import JointNoise, certified_lift
-from gaussmith.plans.tied_features import NAME, alike_features
-from gaussmith.plans.tied_people import Place
+from gaussmith.plans.tied_features import alike_features
+from gaussmith.plans.tied_people import NAME, Place
 from gaussmith.problem import Law
 from gaussmith.problem.law import check_law
 from gaussmith.shapes import Shape

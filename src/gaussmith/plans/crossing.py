@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.crossed.moments import CrossedSolution, solve
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.plans.crossed_keys import Attribute, Cross, Keyed, cross_of, keyed_of
-from gaussmith.plans.crossed_tie import KIND, CrossedTie
 from gaussmith.plans.draw import Draw, tied
 from gaussmith.problem import Law
-from gaussmith.proofs.crossed import lower_bound
 from gaussmith.values import dataclass
+
+if TYPE_CHECKING:
+    from gaussmith.numerics.crossed.moments import CrossedSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,9 @@ class Crossing:
     @property
     def law(self) -> Law:
         """The law on people that bounds every noise for these tables."""
+        from gaussmith.plans.crossed_tie import KIND
+        from gaussmith.proofs.crossed import lower_bound
+
         weights = self.solution.weights
         return Law(KIND, lower_bound(self.cross.tables, weights), {"weights": weights})
 
@@ -44,6 +47,8 @@ class Crossing:
 
     def tie(self, questions: Any, draws: list[Draw], share: Guarantee, apart: float) -> None:
         """Tie the draws in a list of all."""
+        from gaussmith.plans.crossed_tie import CrossedTie
+
         made = CrossedTie.of(
             [draws[i] for i in self.members],
             self.scales,
@@ -103,6 +108,8 @@ def _are_related(one: Keyed, other: Keyed) -> bool:
 
 def _solved(members: Sequence[int], draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Crossing | None:
     """The best noise for some tables; None where they are too many, or doubles cannot hold it."""
+    from gaussmith.numerics.crossed.moments import solve
+
     own = tuple(scales[i] for i in members)
     try:
         with within_doubles():

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -31,20 +31,21 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense, Diagonal
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.block import Block
-from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
 from gaussmith.plans.lending import lent_by
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_fit import check_rule
-from gaussmith.plans.tie import Tie, bound_of, lent_to_others, tie_from_dict
-from gaussmith.plans.tied_features import NAME
-from gaussmith.plans.tied_people import Place, body_of
+from gaussmith.plans.tied_people import NAME, Place, body_of
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
 from gaussmith.values import dataclass
 
-AnyTie = Tie | CrossedTie
+if TYPE_CHECKING:
+    from gaussmith.plans.crossed_tie import CrossedTie
+    from gaussmith.plans.tie import Tie
+
+AnyTie: TypeAlias = "Tie | CrossedTie"
 """A noise that several draws share."""
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
@@ -171,6 +172,8 @@ class Draw:
     @property
     def _held_bound(self) -> float:
         """The bound at μ = 1 from people in several groups at once; 0 where none is known."""
+        from gaussmith.plans.tie import bound_of
+
         alone = self.neighbours == ADD_REMOVE and (self.groups is None or self.groups.at_most == 1)
         many = self.block.domain.dimension > MAX_SEARCHED and self.block.domain.marks_at_most is None
         if alone or many or not self.hides_membership or self.block.problem.features.targets is not None:
@@ -325,6 +328,9 @@ def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
 
 def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
     """The draws with the ties that were saved beside them; each tied draw is in one tie."""
+    from gaussmith.plans.crossed_tie import KIND, crossed_from_dict
+    from gaussmith.plans.tie import Tie, lent_to_others, tie_from_dict
+
     for fields in saved:
         read = crossed_from_dict if isinstance(fields, dict) and fields.get("kind") == KIND else tie_from_dict
         tie: AnyTie = read(fields, draws)

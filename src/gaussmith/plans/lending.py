@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.domains import Box
 from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import require_finite, within_doubles
-from gaussmith.plans.centring import Centred, can_be_centred, centred_shape, lent
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.values import dataclass
@@ -30,6 +30,7 @@ from gaussmith.values import dataclass
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans.block import Block
+    from gaussmith.plans.centring import Centred
     from gaussmith.plans.draw import Draw
     from gaussmith.plans.tie import Tie
 
@@ -48,6 +49,8 @@ class Borrower:
 
     def centred(self, outside: float) -> Centred:
         """The best shape around a centre; `outside` is what the number of everybody is worth to others."""
+        from gaussmith.plans.centring import centred_shape
+
         block = self.draw.block
         return centred_shape(block.problem, outside / self.scale, self.everybody, block.law)
 
@@ -67,13 +70,22 @@ def find_borrowers(draws: Sequence[tuple[int, Draw, float]], where: str | None) 
     for i, draw, scale in draws:
         rule = draw.row_rule or RowRule(())
         plain = draw.groups is None and draw.neighbours == ADD_REMOVE and not rule.keys
-        plain = plain and draw.block.neighbours == ADD_REMOVE and can_be_centred(draw.block.problem)
+        plain = plain and draw.block.neighbours == ADD_REMOVE and _has_centre(draw.block)
         everybody = counts_everybody(draw, where)
         if draw.block.problem.features.marginals is not None and not everybody:
             continue  # whoever is left out is in no cell
         if plain and common_filter(where, rule.where, [dict(rule.columns)]):
             found.append(Borrower(i, draw, scale, everybody))
     return found
+
+
+def _has_centre(block: Block) -> bool:
+    """Whether its features are measured from a centre. Those of a box are not: it is told first, as the usual case."""
+    if isinstance(block.domain, Box):
+        return False
+    from gaussmith.plans.centring import can_be_centred
+
+    return can_be_centred(block.problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +146,8 @@ def around_centre(draw: Draw, centred: Centred, share: Guarantee, scale: float) 
 
 def lent_by(draw: Draw, tie: Tie) -> Draw:
     """The draw with the noisy number of everybody that a tie has; refuses one that does not fit."""
+    from gaussmith.plans.centring import lent
+
     check_borrower(draw, tie)
     told = replace(draw.block, lender=tie)
     with within_doubles():

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.domains import Box, Moments, RowMoments
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.problem.features import MEAN
 from gaussmith.statistics.asking_moments import Number, ask_moments, numbers_of
@@ -24,6 +23,8 @@ def assemble_moments(
 ) -> Assembled:
     """Domain, answers and coordinates of statistics of second moments: of rows that are people, of people's own
     means, or of the rows of people."""
+    from gaussmith.domains import Box, Moments, RowMoments
+
     of = rule.of(divided=True)
     needed = [STATISTICS[each.kind].needs(each.columns, of) for each in asked]
     numbers, pairs = numbers_of(needed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
-from gaussmith.numerics.found_keys import Found
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.about import About, read_about
@@ -32,12 +31,14 @@ from gaussmith.plans.found_keys import FindsKeys
 from gaussmith.plans.noises import HasNoises
 from gaussmith.plans.saved_plan import FORMAT, check_saved, parse_saved
 from gaussmith.plans.slot import Piece, Slot, check_slots
-from gaussmith.plans.staging import Staging
 from gaussmith.problem import Domain
 from gaussmith.statistics import Answers
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
+    from gaussmith.numerics.found_keys import Found
     from gaussmith.plans.pieces import Together
+    from gaussmith.plans.staging import Staging
     from gaussmith.releases import Release
 
 
@@ -347,6 +348,9 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @single_threaded()
     def from_dict(cls, fields: Any) -> Plan:
         """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        from gaussmith.numerics.found_keys import Found
+        from gaussmith.plans.staging import Staging
+
         check_saved(fields)
         try:
             plan = cls(

@@ -11,7 +11,6 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.tied.ladder import solve
 from gaussmith.plans.draw import AnyTie, Draw
 from gaussmith.plans.lending import find_borrowers, find_centres
 from gaussmith.plans.tie import Tie
@@ -80,6 +79,8 @@ def _lent_without(plan: Plan, tie: AnyTie, draws: Sequence[Draw], gone: Sequence
         return tie.root_without(draws, gone) + alone
 
     def others(worth: float) -> tuple[float, float]:
+        from gaussmith.numerics.tied.ladder import solve
+
         found = solve(replace(body, people_weight=body.people_weight + worth), plan.neighbours)
         return found.total, found.lift.people_variance
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaussmith.domains import Cells, FoundGroups, GaussianData, People, RowMoments
-from gaussmith.domains.looks import Look
+from gaussmith.domains import Box, Domain, FoundGroups
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.limit_cells import cells_of
@@ -69,6 +68,11 @@ def _found(draw: Draw) -> tuple[str, ...]:
 def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
     """Whether the coordinates are made of what the domain is about: totals or means, marks, or rows of people."""
     domain = draw.block.domain
+    if isinstance(domain, Box):
+        return _are_numbers(domain, kinds)
+    from gaussmith.domains import Cells, GaussianData, People, RowMoments
+    from gaussmith.domains.looks import Look
+
     if kinds == [VALUES]:
         most = domain.marks_at_most
         cut = rule.cut_of(rule.names[0])
@@ -105,11 +109,16 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         right = isinstance(domain, Look | GaussianData) and len(kinds) == draw.block.codes.columns
         return alone and right and set(kinds) == {VECTOR}
     if not isinstance(domain, People):
-        numbers = domain.dimension - len(domain.product_pairs or ())  # products are of the very numbers that are read
-        return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == numbers
+        return _are_numbers(domain, kinds)
     own, over, last = domain.parts
     right = set(kinds[own]) <= {TOTAL, MEAN} and set(kinds[over]) <= {ROW_SUM} and kinds[last:] == [ROWS]
     return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.max_rows
+
+
+def _are_numbers(domain: Domain, kinds: list[str]) -> bool:
+    """Whether the coordinates are totals or means of a person, each of a column of its own."""
+    numbers = domain.dimension - len(domain.product_pairs or ())  # products are of the very numbers that are read
+    return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == numbers
 
 
 def _unfit(what: str, rule: str, code: str) -> PlanError:

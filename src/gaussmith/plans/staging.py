@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.exact import sqrt_downward
-from gaussmith.stages import Rule, Step, read_rule
-from gaussmith.stages.keys import KeysFirst
+from gaussmith.stages import Rule, Step
 from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,11 +51,15 @@ class Staging:
 
     def most_after(self, guarantee: Guarantee) -> Fraction:
         """What is spent of μ² after the first stage, on any path."""
+        from gaussmith.stages.keys import KeysFirst
+
         left = guarantee.mu_squared - self.first.spent
         return min(left, self.rule.answers * guarantee.mu_squared) if isinstance(self.rule, KeysFirst) else left
 
     def finder(self, questions: Sequence[str]) -> Plan:
         """The first stage, as far as it finds the keys of the only question."""
+        from gaussmith.stages.keys import KeysFirst
+
         assert isinstance(self.rule, KeysFirst)
         names = dict(self.rule.finders)
         found = [names[question] for question in questions if question in names]
@@ -69,6 +72,7 @@ class Staging:
     def from_dict(cls, fields: Any) -> Staging:
         """The stages that `to_dict` described, without what plans the later ones."""
         from gaussmith.plans.plan import Plan
+        from gaussmith.stages import read_rule
 
         return cls(read_rule(fields["rule"]), Plan.from_dict(fields["first"]), str(fields["guess"]))
 

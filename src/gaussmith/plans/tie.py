@@ -24,9 +24,6 @@ from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.threads import single_threaded
-from gaussmith.numerics.tied.ladder import solve
-from gaussmith.numerics.tied.largest import largest
-from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
@@ -50,6 +47,7 @@ from gaussmith.shapes import Shape
 from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
+    from gaussmith.numerics.tied.law import TypesLaw
     from gaussmith.plans.draw import Draw
 
 
@@ -155,6 +153,8 @@ class Tie(JointNoise):
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
+        from gaussmith.numerics.tied.largest import largest
+
         return largest(lift, self.body, self.neighbours, extents)
 
     @property
@@ -234,6 +234,8 @@ class Tie(JointNoise):
 
     def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
+        from gaussmith.numerics.tied.ladder import solve
+
         body = self.body_without(draws, gone)
         if not body.parts:
             return math.sqrt(body.people_weight)
@@ -373,6 +375,8 @@ def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> Law | None:
 
 def types_of(law: Law, parts: int) -> TypesLaw:
     """The law on types that `types_numbers` wrote."""
+    from gaussmith.numerics.tied.law import TypesLaw
+
     corners, counts, picks = (
         tuple(law.numbers[f"{name} {q}"] for q in range(parts)) for name in ("corners", "counts", "picks")
     )

@@ -10,16 +10,13 @@ import numpy as np
 from gaussmith.numerics.linear import Array, Dense, Exchangeable, Matrix
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
-from gaussmith.plans.tied_people import Place, counts_everybody
+from gaussmith.plans.tied_people import NAME, Place, counts_everybody
 from gaussmith.problem import Domain, Problem
 from gaussmith.shapes import Shape
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
     from gaussmith.plans.tie import Tie
-
-NAME = "tied"
-"""What the noise of a tied draw is called."""
 
 
 def tied_total(lift: TiedLift, body: Body) -> float:

@@ -26,6 +26,8 @@ from gaussmith.values import dataclass
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
 
+NAME = "tied"
+"""What the noise of a tied draw is called."""
 
 MOST_GROUPS = 1000
 """Limit on the groups of a person whose rows are counted: how many have one row and how many all is certified."""

@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Records
 from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import require_finite, within_doubles
-from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
 from gaussmith.plans.crossing import Crossing, find_crossings
 from gaussmith.plans.draw import UNTOLD, AnyTie, Draw, tied
 from gaussmith.plans.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.plans.tie import Tie, kept_law
 from gaussmith.plans.tied_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.problem import Problem
 from gaussmith.statistics import Answers
@@ -35,7 +32,7 @@ from gaussmith.statistics.asking import ask
 from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
-    pass
+    from gaussmith.numerics.tied.ladder import Solution
 
 WORTHWHILE = 1e-3
 """Groups of one question are tied where that saves more than this share of the total: their errors are correlated."""
@@ -183,6 +180,8 @@ class Questions:
 
     def _solved(self, found: Sequence[tuple[int, tuple[Part, ...]]]) -> _Joined | None:
         """The best noise found for some draws; None where doubles cannot hold it."""
+        from gaussmith.numerics.tied.ladder import solve
+
         members, places = placed(found, self.scales)
         try:
             with within_doubles():
@@ -202,6 +201,8 @@ class Questions:
 
         `borrowers` are the places of those that take the number of everybody from the tie.
         """
+        from gaussmith.plans.tie import Tie, kept_law
+
         members, places, found = joined.members, joined.places, joined.solution
         assert found is not None
         where, people = self.everybody.where, None
@@ -261,6 +262,8 @@ class _Joined:
 
     def solved(self, worth: float) -> Solution:
         """The best noise where the number of everybody is worth so much more."""
+        from gaussmith.numerics.tied.ladder import solve
+
         with within_doubles():
             found = solve(replace(self.body, people_weight=self.body.people_weight + worth), ADD_REMOVE)
             require_finite(found.total, found.lift.people_variance)
@@ -345,6 +348,8 @@ def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -
 
 def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
     """Draws that were tied each by itself in one list, those that count people for them last."""
+    from gaussmith.plans.tie import Tie
+
     found = [*draws, *people]
     for tie in {id(draw.tie): draw.tie for draw in found if draw.tie is not None}.values():
         members = tuple(i for i, draw in enumerate(found) if draw.tie is tie)
@@ -363,6 +368,8 @@ def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
 
 def _count_people(rule: RowRule, guarantee: Guarantee) -> Draw:
     """The draw that counts people for the others; no question asks for their number."""
+    from gaussmith.domains import Records
+
     domain = Records()
     silent = Answers.of(ask(domain, count=True).features, [], "equal")
     block = Block(Problem(domain, silent.features, ADD_REMOVE), silent, guarantee, UNTOLD, domain.centre)

@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.plans import Draw, Plan
-from gaussmith.releases.distribution import quantiles_in
-from gaussmith.releases.quantities import kinds_of
-from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step, read_rule
-from gaussmith.stages.quantile_cells import WIDTH
+from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step
 from gaussmith.statistics import Quantiles
 from gaussmith.values import dataclass
 
@@ -105,6 +101,7 @@ class Path:
     def from_dict(cls, fields: Any) -> Path:
         """The path that `to_dict` described; `check` says whether it holds."""
         from gaussmith.releases.saved import release_of
+        from gaussmith.stages import read_rule
 
         stages = tuple(
             Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["draws"]))
@@ -120,6 +117,8 @@ def seen_of(stage: str, release: Release) -> Seen:
 
     Of quantiles, between which edges each may be, low and high in turn: all that is read from their noisy cells.
     """
+    from gaussmith.releases.quantities import kinds_of
+
     several = [release] if len(release.plan) == 1 else list(release)
     if all(kind == Quantiles.kind for each in several for kind in kinds_of(each)):
         ends = {each.questions[0]: _ends_of(each) for each in several}
@@ -132,6 +131,9 @@ def seen_of(stage: str, release: Release) -> Seen:
 
 def _ends_of(release: Release) -> tuple[float, ...]:
     """Where the quantiles of one question may be."""
+    from gaussmith.releases.distribution import quantiles_in
+    from gaussmith.stages.quantile_cells import WIDTH
+
     readout, quantiles = quantiles_in(release)
     lows, highs = quantiles.intervals(readout.noisy, WIDTH)
     return tuple(float(end) for pair in zip(np.ravel(lows), np.ravel(highs), strict=True) for end in pair)
@@ -144,6 +146,8 @@ def asks_as(plan: Plan, step: Step) -> bool:
     if "keys" in step.asks:
         return _asks_keys(plan, step.asks["keys"], step.asks["hidden"])
     if "domain" in step.asks:
+        from gaussmith.domains import domain_from_dict
+
         return len(plan.draws) == 1 and plan.draws[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
     edges = step.asks.get("edges")
     if edges is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,6 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
 from gaussmith.plans.answer_notes import notes_on, told_of
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.group_keys import in_brackets, shown_labels, unknown_group
@@ -32,6 +31,7 @@ from gaussmith.releases.shares_in_view import share_in_view, share_names, share_
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.stages import NOTHING
 from gaussmith.statistics.mean import check_method
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -389,6 +389,8 @@ class Release(Recorded, Readings, CellReadings):
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
+        from gaussmith.plans.pieces import Together
+
         if self.in_groups:
             rule, remedy = "each group has its own noise", "choose one: release[group]"
             raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")

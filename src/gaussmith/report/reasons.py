@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gaussmith.plans.tied_features import NAME
+from gaussmith.plans.tied_people import NAME
 from gaussmith.words.blocks import describe_shape
 from gaussmith.words.tables import html_table
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gaussmith.domains import Groups, Records
+from gaussmith.domains import Groups
 from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Draw
@@ -108,6 +108,8 @@ def _check_question(question: Question) -> None:
 
 def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> list[Part]:
     """The parts that check the limits of a question."""
+    from gaussmith.domains import Records
+
     own = parts_of(question)
     groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
     columns, labels = ((), ()) if groups is None else (groups.columns, groups.labels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, Field, field
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
@@ -21,6 +21,7 @@ from gaussmith.requests.marginals import read_marginals
 from gaussmith.requests.quantiles import read_medians, read_quantiles
 from gaussmith.requests.toml_text import toml_key, toml_keys
 from gaussmith.statistics.asking_moments import check_regression
+from gaussmith.values import dataclass
 
 EXAMPLE = '["good", "fair", "poor"]'
 """Values of a column, where an error has none to name."""

@@ -17,8 +17,6 @@ from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
-from gaussmith.plans.found_draws import split_with_keys
-from gaussmith.plans.threshold import LARGEST_KAPPA
 from gaussmith.requests.bins import Bins
 from gaussmith.requests.fields import is_found, is_plain
 from gaussmith.requests.parts import Part, count_alone, parts_of
@@ -45,14 +43,17 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             'leave it out, or ask for found keys: by = { airport = "found" }',
             code="keys-delta-without-found-keys",
         )
-    if keys_delta is not None and not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
-        raise RequestError(
-            f"keys_delta={keys_delta!r}",
-            f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
-            "write keys_delta = 1e-7: far below 1 / (number of people)",
-            code="keys-delta-not-a-probability",
-            keys_delta=keys_delta,
-        )
+    if keys_delta is not None:
+        from gaussmith.plans.threshold import LARGEST_KAPPA
+
+        if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+            raise RequestError(
+                f"keys_delta={keys_delta!r}",
+                f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
+                "write keys_delta = 1e-7: far below 1 / (number of people)",
+                code="keys-delta-not-a-probability",
+                keys_delta=keys_delta,
+            )
     for question in questions:
         for name, usual in (("keys_at_least", 1), ("top", None)):
             if getattr(question, name) != usual and not question.finds:
@@ -149,6 +150,8 @@ def split_found(
     guarantee: Guarantee, shares: Sequence[float], others: float, keys_delta: float | None
 ) -> tuple[list[Guarantee], Guarantee | None, list[Fraction]]:
     """Guarantees and κ of questions about found keys, and the guarantee of all others (None: there are none)."""
+    from gaussmith.plans.found_draws import split_with_keys
+
     stated = None if keys_delta is None else Fraction(keys_delta)
     return split_with_keys(guarantee, shares, others, stated)
 

@@ -16,19 +16,16 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Plan
-from gaussmith.plans.staging import Staging, share_of
 from gaussmith.requests.fields import is_found
 from gaussmith.requests.given import check_truth
-from gaussmith.requests.keys_first import plan_keys_first
 from gaussmith.requests.private_bounds import ASKED, entries_of, is_private, plan_stages, private_columns, read_budget
 from gaussmith.requests.quantiles import read_medians, read_quantiles
 from gaussmith.stages import ANSWERS, Step
-from gaussmith.stages.quantile_cells import FindCells, Quantile, last_edges
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
 
-GUESS = Quantile(0.0, 100.0, True)
+GUESS = (0.0, 100.0, True)
 """Where quantiles are assumed to be, for the errors that are stated before any data is read: these are in ranks."""
 
 MOST = 20
@@ -42,6 +39,8 @@ def plan_private(request: Request) -> tuple[Plan | None, Fraction]:
     """The plan of a request in stages, None without; and the share of those who are clipped."""
     bounds, cells = private_columns(request), private_cells(request)
     if check_truth("keys_first", request.keys_first):
+        from gaussmith.requests.keys_first import plan_keys_first
+
         if bounds or cells:
             raise RequestError(
                 "keys_first beside private bounds or bins",
@@ -64,6 +63,9 @@ def private_cells(request: Request) -> list[str]:
 
 def plan_cells(request: Request, columns: list[str]) -> Plan:
     """The plan of a request with private bins: its draws and errors are those under the guess."""
+    from gaussmith.plans.staging import Staging, share_of
+    from gaussmith.stages.quantile_cells import FindCells, Quantile, last_edges
+
     _check(request, columns)
     quantiles, medians = read_quantiles("quantiles", request.quantiles), read_medians("medians", request.medians)
     levels = {c: sorted({*quantiles.get(c, ()), *([0.5] if c in medians else [])}) for c in columns}
@@ -88,7 +90,7 @@ def plan_cells(request: Request, columns: list[str]) -> Plan:
     guess = "Errors of quantiles are in ranks, and are stated as if all zooms were needed."
     staging = Staging(rule, planner(first, share_of(whole, first, whole.mu_squared)), guess, planner)
     left = share_of(whole, Step(ANSWERS), (1 - rule.most_before) * whole.mu_squared)
-    cells = {column: list(last_edges([GUESS] * len(each))) for column, each in levels.items()}
+    cells = {column: list(last_edges([Quantile(*GUESS)] * len(each))) for column, each in levels.items()}
     made = replace(_answers(request, columns, cells, left).plan, guarantee=whole, staging=staging)
     made.certify()
     return made

@@ -18,16 +18,15 @@ from gaussmith.checks import is_number
 from gaussmith.errors import RequestError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Plan
-from gaussmith.plans.staging import Staging, share_of
 from gaussmith.requests.bins import PRIVATE
 from gaussmith.requests.fields import is_found
 from gaussmith.requests.question import Question
 from gaussmith.stages import ANSWERS, Step
-from gaussmith.stages.bounds import LearnBounds, Target
 from gaussmith.stages.line import LAST
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
+    from gaussmith.stages.bounds import LearnBounds, Target
 
 ASKED = ("sums", "means", "variances", "covariance", "regression", "quantiles", "medians")
 """The fields that ask about columns with bounds."""
@@ -117,6 +116,9 @@ def _fraction(share: Any) -> Fraction:
 
 def plan_stages(request: Request, targets: Sequence[tuple[str, str]]) -> Plan:
     """The plan of a request with private bounds: its draws and errors are those under the guess."""
+    from gaussmith.plans.staging import Staging, share_of
+    from gaussmith.stages.bounds import LearnBounds
+
     shares = read_budget(request.budget, True)
     named = tuple(_target(column, of, request) for column, of in targets)
     rule = LearnBounds(named, shares["bounds"], shares["zooms"], ROUNDS, shares["clipped"])
@@ -217,6 +219,8 @@ def _targets(request: Request, scope: Scope) -> list[tuple[str, str]]:
 
 
 def _target(column: str, of: str, request: Request) -> Target:
+    from gaussmith.stages.bounds import Target
+
     if request.unit is None or any(scope.get("person_columns") for scope in _scopes(request)):
         return Target(column, of, column, column)
     if of == "total":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from gaussmith.requests.marginals import settle_marginals
 from gaussmith.requests.quantiles import settle_quantiles
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
+from gaussmith.values import dataclass
 
 MEANS_OF = ("rows", "units")
 

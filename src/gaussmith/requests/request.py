@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from dataclasses import MISSING, InitVar, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.about import About, read_about
 from gaussmith.plans.choice import refused_count
-from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.apart import ANSWERS, TOGETHER, questions_apart
@@ -39,12 +38,11 @@ from gaussmith.requests.given import (
     refuse_unknown,
     unknown_key,
 )
-from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
-from gaussmith.requests.vector_means import plan_vector_means
+from gaussmith.values import dataclass
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -158,6 +156,8 @@ class Request(AccuracyFirst, Fields):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
         if self.vector_means:
+            from gaussmith.requests.vector_means import plan_vector_means
+
             object.__setattr__(self, "plan", replace(plan_vector_means(self), about=about))
             return
         staged, clipped = plan_private(self)
@@ -227,6 +227,8 @@ class Request(AccuracyFirst, Fields):
         for question in questions:
             question.check_unit(self.unit)
         if self.unit is not None:
+            from gaussmith.requests.limits import check_limits
+
             check_limits(questions, lambda limited: self._planned(limited, clipped))
         return self._planned(questions, clipped)
 
@@ -314,7 +316,11 @@ class Request(AccuracyFirst, Fields):
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         limits = [part.limit for part in parts]
-        return together.draws() if not any(limits) else draws_within(together, limits)
+        if not any(limits):
+            return together.draws()
+        from gaussmith.plans.question_costs import draws_within
+
+        return draws_within(together, limits)
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []

@@ -26,7 +26,6 @@ from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import at_guarantee, plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
-from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.requests.parts import Part
@@ -69,6 +68,8 @@ class Translated:
     def _plan(self, guarantee: Guarantee) -> Draw:
         made = self.made
         if isinstance(self.groups, FoundGroups):
+            from gaussmith.plans.found_draws import draw_found
+
             draw = draw_found(self.groups, guarantee, made.answers, self.missing)
             return replace(draw, block=_standing_in(draw.block, made.stand_ins))
         if self.groups is not None:

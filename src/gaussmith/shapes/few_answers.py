@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.factored import Factored
 from gaussmith.numerics.linear import Array, Dense
-from gaussmith.numerics.trace_roots import square_down, weighted_lower
-from gaussmith.numerics.zonotopes import Vertices, find_vertices, is_within_reach
 from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate
@@ -23,6 +20,7 @@ from gaussmith.shapes.solved import GAP, MAX_ANSWERS, MAX_CORNERS, check_lost
 if TYPE_CHECKING:
     from gaussmith.domains import Box
     from gaussmith.numerics.optimum import Optimum
+    from gaussmith.numerics.zonotopes import Vertices
 
 MAX_NUMBERS = 1 << 17
 """Limit on the numbers of a matrix whose vertices are looked for."""
@@ -41,6 +39,8 @@ def has_few_vertices(problem: Problem[Box]) -> bool:
     matrix = problem.features.matrix
     if matrix is None or 2 ** min(matrix.shape[1], 60) <= MAX_CORNERS:
         return False
+    from gaussmith.numerics.zonotopes import is_within_reach
+
     return len(matrix) <= MAX_ANSWERS and matrix.size <= MAX_NUMBERS and is_within_reach(matrix)
 
 
@@ -58,7 +58,9 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
     >>> plan.block.shape.name, plan.optimality < 1.0002
     ('solved', True)
     """
+    from gaussmith.numerics.factored import Factored
     from gaussmith.numerics.optimum import solve
+    from gaussmith.numerics.zonotopes import find_vertices
 
     asked, domain = problem.features, problem.domain
     assert asked.matrix is not None
@@ -104,6 +106,7 @@ def _law(vertices: Vertices, points: Array, best: Optimum) -> Law:
     weighed again by themselves, twice as many each time, until they prove nearly as much. A certificate stays short.
     """
     from gaussmith.numerics.optimum import solve
+    from gaussmith.numerics.trace_roots import square_down, weighted_lower
 
     order, few = np.argsort(-best.weights), 8 * points.shape[1] ** 2
     while True:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Array, Bordered
 from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
@@ -27,6 +26,7 @@ from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import Box
+    from gaussmith.numerics.headed import Headed
     from gaussmith.numerics.optimum import Optimum
 
 MAX_WIDE = 10
@@ -184,6 +184,8 @@ def _lift(
     problem: Problem[Box], body: _Body, centre: Array, best: Optimum, share: float, F: float, E: float
 ) -> tuple[Headed, Headed, bool]:
     """The lift, what reads the answers back, and whether the number of records is among them."""
+    from gaussmith.numerics.headed import Headed
+
     asked, domain = problem.features, problem.domain
     middle, radius = domain.coded
     root = np.sqrt(problem.coordinate_weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 
@@ -15,6 +15,7 @@ from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain
 from gaussmith.problem.features import Features, Places
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.values import dataclass
 from gaussmith.workloads import Names
 
 

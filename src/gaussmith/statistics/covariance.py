@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from gaussmith.statistics.moment import (
     number_slopes,
 )
 from gaussmith.statistics.statistic import AskedAnswer, Noisy
+from gaussmith.values import dataclass
 
 CORRELATION_SQUARE = 0.4
 """The mean square of a correlation for which noise is chosen."""

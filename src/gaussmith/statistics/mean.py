@@ -9,7 +9,7 @@ Intervals cover the noise alone: not clipping to the bounds, not the sampling of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from gaussmith.errors import PlanError, RequestError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

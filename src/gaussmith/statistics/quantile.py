@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
@@ -29,6 +28,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import BoundedColumn, Places
 from gaussmith.statistics.mean import fieller_intervals
 from gaussmith.statistics.statistic import CELLS, AskedAnswer, Noisy, Statistic
+from gaussmith.values import dataclass
 
 MEDIAN = "median"
 

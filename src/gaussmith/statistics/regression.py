@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from gaussmith.statistics.moment import (
     number_slopes,
 )
 from gaussmith.statistics.statistic import AskedAnswer, Noisy
+from gaussmith.values import dataclass
 
 SLOPE_SQUARE = 0.6
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""

@@ -6,7 +6,7 @@ The statistic of this file is linear: each answer is one combination of a few fe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.features import BoundedColumn, Need, Places
+from gaussmith.values import dataclass
 
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from gaussmith.statistics.moment import (
     number_slopes,
 )
 from gaussmith.statistics.statistic import AskedAnswer, Noisy
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

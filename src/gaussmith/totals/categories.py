@@ -6,7 +6,7 @@ person) and works for any values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from gaussmith.engines.source import Source, check_identity, check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, declare_groups, declare_numbers, kinds_of, match_keys, object_code
+from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
@@ -224,3 +225,11 @@ def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
     for g, n in engine.fetch(counted.select("g", "n")):
         sums[int(g)] = int(n)
     return Totals(sums, int(records or 0))
+
+
+FORMS: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | Pairs]]] = {
+    CATEGORIES: open_cells,
+    ORDER: open_ballots,
+    PAIRS: open_pairs,
+}
+"""What opens plain data in a form of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from gaussmith.engines.engine import GroupTotals, Totals
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Draw
+from gaussmith.values import dataclass
 
 WORD = 1 << 61
 """Lifted integers in words stay below this, so that noise can be added to them."""

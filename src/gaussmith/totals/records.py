@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 from gaussmith.engines.engine import Columns, Progress, Totals
@@ -54,7 +55,8 @@ class Records:
 
 def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
     """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
-    workers = workers or WORKERS
+    first = list(islice(pieces, 2))
+    workers, pieces = (workers or WORKERS) if first[1:] else 1, chain(first, pieces)
     turn, stopped = threading.Lock(), threading.Event()
 
     def work() -> Kernel:

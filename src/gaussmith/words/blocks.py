@@ -5,13 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gaussmith.plans.standard_gaussian import (
-    MAX_DIRECTIONS,
-    compare_block,
-    share_of_standard,
-    spectrum,
-    standard_errors_of_standard,
-)
 from gaussmith.statistics import ONE
 from gaussmith.statistics.moment import REFERENCE
 from gaussmith.texts import printable
@@ -101,6 +94,8 @@ def describe_spectrum(block: Block) -> str:
     >>> describe_spectrum(gm.plan(gm.Cells(8), gm.Guarantee(mu=1), neighbours="replace-one").block)
     'In its 8 directions the noise has standard deviations from 0 to 1.414; the standard Gaussian has 1.414 in all.'
     """
+    from gaussmith.plans.standard_gaussian import MAX_DIRECTIONS, spectrum
+
     if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.over_rows:
         return ""
     sizes, standard = spectrum(block)
@@ -118,6 +113,8 @@ def describe_gain(block: Block) -> str:
     >>> describe_gain(gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(mu=1)).block)
     'errors are 62 % of those of the standard Gaussian mechanism'
     """
+    from gaussmith.plans.standard_gaussian import share_of_standard
+
     share = share_of_standard(block)
     if share is None or share > 0.995:
         return ""
@@ -224,6 +221,8 @@ def block_rows(
     block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
 ) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
+    from gaussmith.plans.standard_gaussian import compare_block
+
     if block.problem.features.marginals is not None:
         return _marginal_rows(block, block.problem.features.marginals, most)
     found: list[tuple[str, ...]] = []
@@ -244,6 +243,8 @@ def block_rows(
 
 def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, ...]]:
     """One row per marginal: all of its cells have the same error."""
+    from gaussmith.plans.standard_gaussian import standard_errors_of_standard
+
     attributes = block.domain.attribute_names
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
     found: list[tuple[str, ...]] = []

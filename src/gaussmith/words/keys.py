@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gaussmith.domains import FoundGroups
 from gaussmith.numerics.exact import fraction_up
-from gaussmith.plans.threshold import SPARE_FROM
 from gaussmith.texts import printable
 from gaussmith.words.blocks import guarantee_notes
 
@@ -82,6 +81,8 @@ def describe_shown(plan: Plan) -> list[str]:
     >>> describe_shown(gm.Request("flights.csv", **asked).plan)
     ['a group of 17 people is shown half of the time, one of 23 in 95 %']
     """
+    from gaussmith.plans.threshold import SPARE_FROM
+
     groups = plan.groups
     assert isinstance(groups, FoundGroups)
     half, often = (shown_at(plan, level) for level in (0.5, OFTEN))

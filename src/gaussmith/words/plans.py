@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gaussmith.plans.standard_gaussian import standard_scale
-from gaussmith.plans.tied_features import NAME
+from gaussmith.plans.tied_people import NAME
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     MAX_ROWS,

@@ -13,10 +13,8 @@ from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
-from gaussmith.words.displays import framed, heading, paragraph
 from gaussmith.words.keys import statement_notes
 from gaussmith.words.numbers import decimals, figure
-from gaussmith.words.plans import INDENT, sharing
 from gaussmith.words.tables import html_table, note_lines, text_table, wrap_notes
 from gaussmith.words.unknowns import unknown_hints
 
@@ -57,6 +55,8 @@ def _release_text(release: Release, most: int, rest_in: str, spelled: Callable[[
     if len(release.plan) == 1:
         notes = [*learned_sentences(release), *release_notes(release), COVERS]
         return "\n".join([_answers_text(release, most, rest_in, spelled), *wrap_notes(list(map(spelled, notes)))])
+    from gaussmith.words.plans import INDENT, sharing
+
     texts = []
     questions = list(release)
     common = _common_notes(questions)
@@ -78,10 +78,15 @@ def _common_notes(questions: Sequence[Release]) -> list[str]:
 
 def release_html(release: Release) -> str:
     """The same for a notebook."""
+    from gaussmith.words.displays import framed, paragraph
+
     return framed((paragraph(MADE_UP, warning=True) if release.made_up else "") + _release_body(release))
 
 
 def _release_body(release: Release) -> str:
+    from gaussmith.words.displays import heading
+    from gaussmith.words.plans import sharing
+
     if len(release.plan) == 1:
         header, rows, rest = shown_rows(release, shares_first=True)
         told = [*learned_sentences(release), *release_notes(release), COVERS]

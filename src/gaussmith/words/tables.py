@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Sequence
 
@@ -36,14 +35,18 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Seque
 
 def _cells(tag: str, cells: Sequence[str], left: int) -> str:
     """Cells of a row; on a narrow screen names that are text may go on in the next line after an underscore."""
+    from html import escape
+
     return "".join(
-        f'<{tag} class="text">{html.escape(cell).replace("_", "_<wbr>")}</{tag}>'
+        f'<{tag} class="text">{escape(cell).replace("_", "_<wbr>")}</{tag}>'
         if i < left
-        else f"<{tag}>{html.escape(cell)}</{tag}>"
+        else f"<{tag}>{escape(cell)}</{tag}>"
         for i, cell in enumerate(cells)
     )
 
 
 def note_lines(notes: Sequence[str]) -> str:
     """Notes for a page, one per line."""
-    return "".join(f'<div class="notes">{html.escape(line)}</div>' for line in notes)
+    from html import escape
+
+    return "".join(f'<div class="notes">{escape(line)}</div>' for line in notes)

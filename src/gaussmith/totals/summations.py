@@ -1,0 +1,150 @@
+"""How rows that are not plain records are added up: filtered or derived rows, people, groups, histograms and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.domains import Domain, FoundGroups
+from gaussmith.domains.moment_codes import MomentCodes
+from gaussmith.engines.source import Source, check_columns, check_once
+from gaussmith.errors import PlanError, SourceError, nearest_column
+from gaussmith.expressions import Derivation, declare_cells, declare_groups
+from gaussmith.plans import Draw
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.problem.codes import BoxCodes
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
+from gaussmith.totals.cell_counts import check_listed, open_number, open_tables
+from gaussmith.totals.features import (
+    Coding,
+    Contribution,
+    Feature,
+    PersonMean,
+    PersonProduct,
+    PersonTotal,
+    RowCount,
+    RowProduct,
+    RowSum,
+)
+from gaussmith.totals.limbs import blocks_of
+from gaussmith.totals.limit_checks import open_check
+from gaussmith.totals.people import (
+    FoundPeople,
+    Histogram,
+    People,
+    RowsOfPeople,
+    check_people,
+    declare_labels,
+    open_keys,
+)
+from gaussmith.totals.records import Records
+
+if TYPE_CHECKING:
+    from gaussmith.totals.opened import Summation
+
+
+def check_present(source: Source, derivation: Derivation) -> None:
+    """Refuse columns that must have a value and are not there."""
+    for name in derivation.present:
+        if name not in derivation.kinds and name not in source.uneven:
+            rule = "the source has no such column"
+            remedy = nearest_column(name, derivation.kinds)
+            raise SourceError(f"column {name!r}", rule, remedy, code="no-such-column", column=name)
+
+
+def open_summation(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], Summation]:
+    """How rows that are not plain records are added up."""
+    if rule.is_checked:
+        return open_check
+    if rule.is_counted:
+        return open_tables if rule.features[0][0] == TABLED else open_number
+    if rule.histogram is None:
+        return _open_people
+    return open_tables if rule.by else _open_histogram
+
+
+def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Summation:
+    codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
+    pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
+    codes = codes.base if isinstance(codes, MomentCodes) else codes
+    derived = {name for name, _ in rule.columns}
+    read = list(dict.fromkeys(name for name in rule.names if name not in derived))
+    is_box = isinstance(codes, BoxCodes)
+    if is_box or (groups is None and rule.unit is None):
+        check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
+    if not is_box and groups is None and rule.unit is None:  # rows are records, filtered or with derived columns
+        check_once(source, 1)
+        return Records(rule.names, derivation)
+    if not isinstance(codes, BoxCodes):
+        what = "people or groups with a ball"
+        raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
+    features = tuple(
+        _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
+    )
+    over_rows = draw.block.domain.records_are_rows
+    if over_rows:
+        features += tuple(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs)
+        features += (RowCount(),)
+    else:
+        features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
+    added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
+    if isinstance(groups, FoundGroups):
+        found = open_keys(source, groups, rule, derivation, added)
+        check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
+        return FoundPeople(added, derivation, found, rule.groups_per_unit)
+    keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
+    check_people(source, added, derivation, keys, rule.groups_per_unit)
+    if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
+        check_once(source, 1)
+        return Records(tuple(name for _, name in rule.features), derivation)
+    check_once(source, len(list(blocks_of(added, source.engine.max_features))))
+    people = People(added, derivation, keys, rule.groups_per_unit)
+    return RowsOfPeople(people) if over_rows else people
+
+
+def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
+    assert rule.histogram is not None
+    if source.names is None:
+        raise SourceError(
+            "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
+        )
+    added = Contribution((), rule.unit)
+    labels, cut = _values(draw.block.domain), rule.cut_of(rule.histogram)
+    if cut is None:
+        check_listed(source, draw, rule.histogram, labels)
+        keys = declare_groups([rule.histogram], [(value,) for value in labels], derivation.kinds)
+    else:
+        keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)
+    check_people(source, added, derivation, keys, rule.values_per_unit)
+    check_once(source, 2)
+    return Histogram(People(added, derivation, keys, rule.values_per_unit))
+
+
+def _values(domain: Domain) -> Sequence[Any]:
+    """The declared values of a histogram."""
+    labels = domain.declared_values
+    if labels is None:
+        rule = "they are declared in the plan"
+        raise PlanError("a histogram without values", rule, "plan the request again", code="histogram-without-values")
+    return labels
+
+
+def _feature(kind: str, column: str, coding: Coding, stand_in: float) -> Feature:
+    if kind == TOTAL:
+        return PersonTotal(column, coding, stand_in)  # of a row: it may lie outside the bounds of the total
+    features: dict[str, Feature] = {
+        MEAN: PersonMean(column, coding),
+        ROW_SUM: RowSum(column, coding),
+        ROWS: RowCount(),
+    }
+    return features[kind]
+
+
+def _factor(feature: Feature) -> PersonTotal | PersonMean:
+    assert isinstance(feature, PersonTotal | PersonMean)
+    return feature
+
+
+def _row_sum(feature: Feature) -> RowSum:
+    assert isinstance(feature, RowSum)
+    return feature
