@@ -17,6 +17,6 @@ def recall(kept: dict[Hashable, T], key: Hashable, find: Callable[[], T], most: 
     """
     found = kept.pop(key, None)
     kept[key] = found = find() if found is None else found  # at the end
-    while len(kept) > most:
-        kept.pop(next(iter(kept)), None)
+    for old in list(kept)[:-most]:  # other threads may plan too
+        kept.pop(old, None)
     return found

@@ -54,16 +54,13 @@ class Translated:
     neighbours: str
     filtered: bool
     """Whether who is in the records is secret, though n is public."""
-    drawn: dict[Guarantee, Draw] = field(default_factory=dict)
+    drawn: dict[Hashable, Draw] = field(default_factory=dict)
     """The draw at the last guarantee."""
 
     def plan(self, guarantee: Guarantee) -> Draw:
         """The draw of the part at a guarantee."""
-        if guarantee not in self.drawn:
-            made = replace(self._plan(guarantee), row_rule=self.row_rule)
-            self.drawn.clear()
-            self.drawn[guarantee] = made
-        return replace(self.drawn[guarantee])  # two parts that ask the same are two draws
+        made = recall(self.drawn, guarantee, lambda: replace(self._plan(guarantee), row_rule=self.row_rule), most=1)
+        return replace(made)  # two parts that ask the same are two draws
 
     def _plan(self, guarantee: Guarantee) -> Draw:
         made = self.made
@@ -86,8 +83,8 @@ class Translated:
         return Problem(self.made.domain, self.made.answers.features, ADD_REMOVE if secret else self.neighbours)
 
     def _plan_block(self, share: Guarantee) -> Block:
-        if self.drawn and not self.made.domain.shape_follows_mu:
-            (last,) = self.drawn.values()
+        last = next(iter(list(self.drawn.values())), None)
+        if last is not None and not self.made.domain.shape_follows_mu:
             return at_guarantee(last.block, share)
         return _standing_in(plan_problem(self.problem, self.made.answers, share, self.missing), self.made.stand_ins)
 

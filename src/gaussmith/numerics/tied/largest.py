@@ -66,6 +66,7 @@ def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array
     Guarantee: at least the exact maximum for these doubles, for any lift. Requires (checked): the lift fits the body.
     Rounding: above the true value by a relative 1e-13 or so; infinite beyond the largest double.
 
+    >>> from gaussmith.numerics.tied.parts import Part
     >>> part = Part(2, 0, 2, np.zeros(0), np.zeros(0), np.zeros(0), 1.0)
     >>> lift = TiedLift((2,), (np.eye(1),), np.array([[0.5]]), None)      # y_i = a_i + (a_1 + a_2)/2
     >>> 0 <= largest(lift, Body((part,)), "add-remove") / 8**0.5 - 1 < 1e-13
