@@ -105,11 +105,12 @@ def print_written(text: str, released: Release, out: str | None, quiet: bool) ->
 
     The text is printed even if the folder cannot be written; below it which files were, unless `quiet`.
     """
-    from gaussmith.report import write_folder
-
     files: list[Path] = []
     try:
-        files = write_folder(released, out) if out else []
+        if out:
+            from gaussmith.report import write_folder
+
+            files = write_folder(released, out)
     finally:
         print(text, flush=True)
     if out and not quiet:

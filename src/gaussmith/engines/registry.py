@@ -75,7 +75,7 @@ def packages_needed(data: object, name: str | None = None) -> list[str]:
     """The packages that work together on this data; `name` is that of the engine for files. Looks at its type alone.
 
     >>> packages_needed("visits.parquet", "duckdb")
-    ['polars', 'narwhals', 'duckdb', 'pyarrow', 'polars', 'narwhals']
+    ['polars', 'duckdb', 'pyarrow', 'polars', 'narwhals']
     """
     if isinstance(data, str | os.PathLike):
         is_database = scheme_of(os.fspath(data)) == DUCKDB.name

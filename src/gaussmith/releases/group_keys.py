@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,8 @@ def nearest_group(wanted: Label, labels: Sequence[Label]) -> str:
     shown = shown_labels(labels)
     if not labels or len(labels[0]) == 1:
         return nearest(" · ".join(map(str, wanted)), shown)
+    import difflib  # which is left out of start-up
+
     joined = {" · ".join(map(str, label)): text for label, text in zip(labels, shown, strict=True)}
     close = difflib.get_close_matches(" · ".join(map(str, wanted)), joined, n=1)
     return f"did you mean {joined[close[0]]}?" if close else nearest("", shown)

@@ -76,7 +76,6 @@ class Release(Recorded, Readings, CellReadings):
     """Of each draw over found keys the groups that were shown; None for other draws. Empty where no keys are found."""
     path: Path | None = field(default=None, repr=False)
     """The stages before these answers, where there were any: their plans and noisy outputs, and what was learned."""
-
     standing: Mapping[str, Any] | None = field(default=None, repr=False)
     """What all releases charged to the same ledger, up to this one, took together; None without a ledger."""
     versions: Mapping[str, str] | None = field(default=None, repr=False)
@@ -392,10 +391,10 @@ class Release(Recorded, Readings, CellReadings):
         from gaussmith.plans.pieces import Together
 
         if self.in_groups:
-            rule, remedy = "each group has its own noise", "choose one: release[group]"
-            raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
+            what, rule, remedy = "the covariance of groups", "each group has its own noise", "choose one: release[group]"
+            raise PlanError(what, rule, remedy, code="covariance-of-groups")
         readouts = [each for each in self.readouts if isinstance(each, Readout)]  # of one group each is
         if len(readouts) == 1:
             return readouts[0].covariance()
-        slopes = block_diagonal([each.gradient() for each in readouts])
-        return np.asarray(slopes @ Together(self.plan, self.view.groups).feature_covariance() @ slopes.T)
+        slopes, together = block_diagonal([each.gradient() for each in readouts]), Together(self.plan, self.view.groups)
+        return np.asarray(slopes @ together.feature_covariance() @ slopes.T)
