@@ -100,7 +100,10 @@ class BoxKernel:
         else:  # read and clamped in one pass; the bounds are doubles, so every dtype is clamped as one
             for row, column, bottom, ceiling in zip(x, columns[c], low, top, strict=True):
                 np.clip(column[start:stop], bottom, ceiling, out=row)
-        sums = _code(padded, stop - start, low, scale)
+        if low.any():
+            x -= low
+        x *= scale
+        sums = _round(padded, stop - start)
         if np.isnan(sums).any():
             np.copyto(x, of_missing, where=np.isnan(x))
             sums = _add_exactly(padded)
@@ -271,7 +274,10 @@ class MaskedKernel:
         places = [place for k in which for place in self._codes.parts[k][1]]
         for row, place, bottom, ceiling in zip(x, places, low, self._top[c], strict=True):
             np.clip(columns[place][start:stop], bottom, ceiling, out=row)
-        sums, gone = _code(padded, rows, low, self._scale[c]), [0] * len(which)
+        if low.any():
+            x -= low
+        x *= self._scale[c]
+        sums, gone = _round(padded, rows), [0] * len(which)
         if np.isnan(sums).any():
             gone = self._leave_out(x, which, c)
             sums = _add_exactly(padded)
@@ -336,12 +342,9 @@ kernel_of.register(BallCodes, BallKernel)
 kernel_of.register(MaskedCodes, MaskedKernel)
 
 
-def _code(padded: Array, rows: int, low: Array, scale: Array) -> Array:
-    """Turn clamped numbers into codes, in their place, and add them up in blocks; NaN where there is one."""
+def _round(padded: Array, rows: int) -> Array:
+    """Round scaled numbers to codes, in their place, and add them up in blocks; NaN where there is one."""
     x = padded[:, :rows]
-    if low.any():
-        x -= low
-    x *= scale
     x += 0.5
     np.floor(x, out=x)
     padded[:, rows:] = 0.0
