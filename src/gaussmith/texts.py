@@ -45,7 +45,7 @@ def _spelled(sign: str) -> str:
     return sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
 
 
-_FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = r"'*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 """Characters that start a formula in spreadsheets: = + - @, also full-width, a tab, a line break, after any blanks."""
 
 
@@ -59,4 +59,4 @@ def spreadsheet_text(text: str) -> str:
     >>> spreadsheet_text("'=1+1")
     "''=1+1"
     """
-    return printable(f"'{text}" if _FORMULA.match(text) else text)
+    return printable(f"'{text}" if re.match(_FORMULA, text) else text)

@@ -97,21 +97,20 @@ HIDDEN = "…"
 
 _BLANKS = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u200b\u2028\u2029\u3000\ufeff"
 
-_HOSTS = re.compile(r"(?:[\w.*-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:,[\w.*-]+(?::\d{1,5})?)*")
+# Patterns are texts, compiled when an address is there to match: most sources are plain paths.
 
-_SECRET_NAME = re.compile(
-    r"""(?: pass(?:word|wd|phrase|code)? | pwd | secret | token | signature | credentials? | bearer
+_HOSTS = r"(?:[\w.*-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:,[\w.*-]+(?::\d{1,5})?)*"
+
+_SECRET_NAME = r"""(?ix) (?: pass(?:word|wd|phrase|code)? | pwd | secret | token | signature | credentials? | bearer
           | (?<![a-z])(?:sig|pw|sas|auth|authorization)
           | (?:account|access|api|shared|private|secret|storage|encryption)[ _-]?key )
-        [ _-]?\w{0,4} (?: \s* [=:] | \s+ ['"] | %3[ad] )""",
-    re.IGNORECASE | re.VERBOSE,
-)
+        [ _-]?\w{0,4} (?: \s* [=:] | \s+ ['"] | %3[ad] )"""
 """Names of settings that hold a secret, before the sign that gives them a value."""
 
-_SETTINGS = re.compile(r"[\w ]+=[^;\s]*(?:\s+|\s*;\s*)[\w ]+=|[?&;#][^/]*=", re.DOTALL)
+_SETTINGS = r"(?s)[\w ]+=[^;\s]*(?:\s+|\s*;\s*)[\w ]+=|[?&;#][^/]*="
 """Two settings NAME=VALUE in a row, or one behind a path."""
 
-_ENCODED = re.compile(r"%(?:40|3f|23|26|25)", re.IGNORECASE)
+_ENCODED = r"(?i)%(?:40|3f|23|26|25)"
 """An @, ?, #, & or % that was percent-encoded."""
 
 _NOT_PATHS = ("jdbc", "odbc", "postgresql", "postgres", "mysql", "mariadb", "mssql", "sqlserver", "oracle", "mongodb",
@@ -121,6 +120,8 @@ _NOT_PATHS = ("jdbc", "odbc", "postgresql", "postgres", "mysql", "mariadb", "mss
 
 def _shown_path(path: str) -> str:
     """A path, unless it could be an address whose scheme is missing or misspelt, or a list of settings."""
+    if not any(sign in path for sign in "@:=%'\""):  # each of what is doubtful has one of them
+        return path
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)
     if scheme and scheme[1].lower() in _NOT_PATHS:
         return f"{scheme[0]}{HIDDEN}"
@@ -132,9 +133,9 @@ def _shown_path(path: str) -> str:
         or re.search(r":.*@", path, re.DOTALL)
         or (not of_this_machine and "@" in "".join(parts[:-1]))
         or ("@" in parts[-1] and len(parts) == 1 and "." not in parts[-1].rpartition("@")[2])
-        or _ENCODED.search(path)
-        or _SETTINGS.search(path)
-        or _SECRET_NAME.search(path)
+        or re.search(_ENCODED, path)
+        or re.search(_SETTINGS, path)
+        or re.search(_SECRET_NAME, path)
     )
     return HIDDEN if doubtful else path
 
@@ -143,10 +144,10 @@ def _shown_place(rest: str, scheme: str) -> str:
     """Host and path of what follows scheme://."""
     place, path = re.match(r"([^/\\?#;]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]  # matches all
     host = place.rpartition("@")[2]
-    if "@" in path or _ENCODED.search(rest) or not (_HOSTS.fullmatch(host) or (host == "" and place == "")):
+    if "@" in path or re.search(_ENCODED, rest) or not (re.fullmatch(_HOSTS, host) or (host == "" and place == "")):
         return HIDDEN
     path = re.split("[#;]" if scheme not in ("http", "https") and _is_pattern(path) else "[?#;]", path, maxsplit=1)[0]
-    return host + (f"/{HIDDEN}" if _SECRET_NAME.search(path) or "://" in path else path)
+    return host + (f"/{HIDDEN}" if re.search(_SECRET_NAME, path) or "://" in path else path)
 
 
 def _is_pattern(path: str) -> bool:
@@ -166,7 +167,7 @@ def _shown_database(rest: str) -> str:
         return HIDDEN
     if key == "table" and not re.search(r"[&;#=@%]", value):
         return f"{shown}?{asked}"
-    if key == "query" and not re.search(r"//|@|%40|:\\", value) and not _SECRET_NAME.search(value):
+    if key == "query" and not re.search(r"//|@|%40|:\\", value) and not re.search(_SECRET_NAME, value):
         return f"{shown}?{asked}"
     return f"{shown}?{key}={HIDDEN}" if key in ("table", "query") else f"{shown}?{HIDDEN}"
 
