@@ -1,12 +1,25 @@
 """Claim: a small release on the command line costs little more than starting the libraries it needs.
 
 `gaussmith release` on 1 000 rows beside a Polars script that clips and adds up the same columns, and beside a script
-that only imports the libraries a release needs: numpy, Polars, narwhals, msgspec and cryptography. Each is a
-process of its own; they take turns; the figure is processor seconds of the whole process, best of the rounds.
+that only imports the libraries a release needs: numpy, Polars and cryptography. Each is a process of its own; they take
+turns; the figure is processor seconds of the whole process, best of the rounds.
 
-The first claim is not reached. By instructions (callgrind), in millions: the Polars script 691; importing numpy and
-Polars 886, narwhals and cryptography another 123; the whole release 1 598, so that the modules of Gaussmith, planning,
-reading the file and printing take about 590. 1.4 times the script, 967, leaves hardly anything for a release.
+The first claim is just missed: 1.35 to 1.45 in six runs on a busy machine, 1.41 in the middle; it was 2.11. What is
+left, in millions of instructions (callgrind) and in milliseconds of the processor:
+
+    Python itself                                 33     7
+    importing Polars                             562    85
+    importing numpy                              213    27
+    importing cryptography                        20     3
+    argparse, tomllib, fractions, statistics      24     3
+    207 modules of Gaussmith                     156    23
+    options, calibration, planning                49     9
+    opening the file, sums, noise, printing       27    10
+    the whole release                           1 077  167    (its parts were taken one by one)
+    the Polars script                             691  119
+
+Of the script nearly all is importing Polars; it looks for garbage while it imports and takes its modules down at the
+end, which a command of ours does not. By instructions the ratio is 1.56; with these libraries it is at least 1.23.
 """
 
 from __future__ import annotations
@@ -29,7 +42,7 @@ PLAIN = """import polars as pl
 sums = pl.col("age").clip(0, 100).sum(), pl.col("spent").clip(0, 500).sum(), pl.len()
 print(pl.scan_parquet("t.parquet").select(*sums).collect())
 """
-LIBRARIES = "import numpy, polars, narwhals, msgspec, cryptography.hazmat.primitives.ciphers"
+LIBRARIES = "import numpy, polars, cryptography.hazmat.primitives.ciphers"
 REQUEST = """source = "t.parquet"
 count = true
 [sums]
@@ -83,7 +96,7 @@ def main() -> int:
     )
     over_floor = f"{best['release']:.3f} s / {best['libraries']:.3f} s of the processor"
     ratio = best["release"] / best["libraries"]
-    found.say("release of 1 000 rows over importing its libraries, processor time", ratio, over_floor, at_most=2.0)
+    found.say("release of 1 000 rows over importing its libraries, processor time", ratio, over_floor, at_most=1.2)
     found.say("help text over a Polars script, processor time", best["help"] / best["plain"], "", at_most=0.5)
     return found.keep()
 

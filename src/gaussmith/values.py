@@ -213,7 +213,8 @@ def _getter(names: list[str]) -> Callable[[Any], Any]:
     """What gets these fields of a value, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda value: tuple(getattr(value, name) for name in names)
+    get = attrgetter(*names) if names else None
+    return lambda value: () if get is None else (get(value),)
 
 
 _METHODS = {"__init__": _init_of, "__repr__": _repr_of, "__eq__": _eq_of, "__hash__": _hash_of}

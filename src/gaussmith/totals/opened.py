@@ -75,13 +75,14 @@ def open_data(data: Any, draw: Draw) -> Opened:
     if rule is None:
         what = "a plan that was not made from a request"
         raise PlanError(what, "it does not say how a table is read", "use plan.release", code="plan-not-of-a-request")
-    if rule.form or not rule.is_plain:  # all but plain sums is spelled in narwhals
+    if not rule.is_plain:  # all but plain sums is spelled in narwhals
         check_version("narwhals")
     usual: Sequence[str] | None = rule.names
     if rule.form:
         from gaussmith.totals.categories import FORMS, usual_columns
 
         if rule.form in FORMS:
+            check_version("narwhals")
             source, summation = FORMS[rule.form](data, draw.block.domain, rule.names or None)
             unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
             return Opened(source, codes, replace(rule, unit=unit), summation)
