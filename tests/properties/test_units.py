@@ -349,12 +349,12 @@ def test_two_queries_that_see_other_people_are_refused(grouped: bool, monkeypatc
         seen.append(1)
         return {key: more(total) for key, total in once(*given).items()}
 
-    def add_up_groups(*given: Any) -> Any:
+    def sum_pairs(*given: Any) -> Any:
         seen.append(1)
-        return [more(total) for total in groups_once(*given)]
+        return [[more(total) for total in totals] for totals in groups_once(*given)]
 
-    once, groups_once = units.add_up, units.add_up_groups
-    monkeypatch.setattr(*((groups, "add_up_groups", add_up_groups) if grouped else (units, "add_up", add_up)))
+    once, groups_once = units.add_up, groups.sum_pairs
+    monkeypatch.setattr(*((groups, "sum_pairs", sum_pairs) if grouped else (units, "add_up", add_up)))
     features = tuple(PersonTotal("x", coding(0.0, 1.0 + j, 0.0)) for j in range(40))
     rows = [{"person": 1, "region": "north", "x": 1.0, "y": 0.0}]
     regions = declare_groups(["region"], [("north",), ("south",)], {"region": "text"})

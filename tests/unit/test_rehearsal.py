@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import duckdb
 import polars as pl
 import pytest
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.engines.duckdb import DuckDB
 from gaussmith.engines.polars import Polars
+from gaussmith.engines.source import Source
 from gaussmith.totals.records import Records
 
 TABLE = pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})
@@ -46,3 +49,24 @@ def test_what_fails_is_asked_again(emptied: list[int], monkeypatch: pytest.Monke
             mechanism.prepare_request(plan, TABLE)
     mechanism.prepare_request(plan, TABLE)
     assert len(emptied) == 2
+
+
+def test_duckdb_is_rehearsed_once_for_the_same_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own names of types: narwhals takes some of them for one."""
+    found: list[int] = []
+    empty = DuckDB.without_rows
+
+    def counted(self: DuckDB, source: Source) -> object:
+        found.append(1)
+        return empty(self, source)
+
+    monkeypatch.setattr(DuckDB, "without_rows", counted)
+    connection = duckdb.connect()
+    plan = None
+    kinds = (("varchar", 1), ("varchar", 1), ("enum ('a', 'b')", 2), ("integer", 3), ("bigint", 4))
+    for i, (kind, rehearsed) in enumerate(kinds):
+        connection.execute(f"create table t{i} (x double, y {kind})")
+        table = connection.table(f"t{i}")
+        plan = plan or gm.Request(table, sums={"x": (0, 1)}, unit="y", guarantee=gm.Guarantee(mu=1)).plan
+        mechanism.prepare_request(plan, table)
+        assert len(found) == rehearsed

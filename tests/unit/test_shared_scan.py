@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.polars import POLARS
+from gaussmith.totals import pairs
 from gaussmith.totals.opened import total
 from gaussmith.totals.shared import scans_of, total_all
 
@@ -74,3 +76,81 @@ def test_a_reader_of_batches_is_enough() -> None:
     table = made(50).to_arrow()
     release = gm.release(request_of(table.to_reader()))
     assert len(release.names) == COLUMNS + 3 + 1
+
+
+# ---- people ----------------------------------------------------------------------------------------------------------
+
+PLACES = ["north", "south", "east", "west"]
+LIMITS = {"none": {}, "one": {"groups_per_unit": 1}, "two": {"groups_per_unit": 2}, "all": {"groups_per_unit": 4}}
+
+
+def rows_of_people(rows: int = 4000) -> pl.DataFrame:
+    generator = np.random.default_rng(11)
+    spent, score, age = (pl.Series(generator.normal(50, 40, rows)) for _ in range(3))
+    gone = [pl.Series(generator.random(rows) < 0.3) for _ in range(4)]
+    return pl.DataFrame(
+        {
+            "person": pl.Series(generator.integers(0, rows // 8, rows)).set(gone[3], None),
+            "place": pl.Series([*PLACES, "elsewhere"])[generator.integers(0, 5, rows)],
+            "spent": spent.set(gone[0], None),
+            "score": score.set(gone[1], float("nan")),
+            "age": age.set(gone[2], None),
+        }
+    )
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", ["frame", "parquet", "duckdb"])
+def test_draws_of_people_are_added_up_together(kind: str, limit: str, tmp_path: Path) -> None:
+    frame = rows_of_people()
+    path = tmp_path / "people.parquet"
+    frame.write_parquet(path)
+    source: object = {"frame": frame, "parquet": path, "duckdb": duckdb.read_parquet(str(path))}[kind]
+    by = {"by": {"place": PLACES}} if LIMITS[limit] else {}
+    request = gm.Request(
+        source,
+        unit="person",
+        sums={"spent": (-20, 90)},
+        means={"score": (0, 100), "age": (20, 90)},
+        rows_per_unit=3,
+        count=True,
+        where="spent < 120",
+        guarantee=gm.Guarantee(mu=1),
+        **by,
+        **LIMITS[limit],  # type: ignore[arg-type]
+    )
+    prepared = mechanism.prepare_request(request.plan, request.source)
+    assert len(prepared.sources) == 3 and len(scans_of(prepared.sources)) == 1
+    together = total_all(prepared.sources)
+    apart = [total(opened) for opened in prepared.sources]
+    assert [[(list(t.sums), t.records) for t in draw] for draw in together] == [
+        [(list(t.sums), t.records) for t in draw] for draw in apart
+    ]
+    assert all(t.records > 20 for draw in together for t in draw)
+
+
+@pytest.mark.parametrize("means", [{}, {"means": {"score": (0, 100)}, "rows_per_unit": 3}])
+@pytest.mark.parametrize("held", [8, 50, 1000])
+def test_dropping_pairs_changes_nothing(held: int, means: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few pairs are held before those that nobody keeps are dropped."""
+    asked = {"sums": {"spent": (-20, 90)}, "by": {"place": PLACES}, "groups_per_unit": 2, **means}
+    plan = gm.Request(rows_of_people(), unit="person", guarantee=gm.Guarantee(mu=1), **asked).plan
+    found = []
+    for most in (pairs.HELD_PAIRS, held):
+        monkeypatch.setattr(pairs, "HELD_PAIRS", most)
+        monkeypatch.setattr(pairs, "BATCH_PAIRS", 7)
+        draws = total_all(mechanism.prepare_request(plan, rows_of_people()).sources)
+        found.append([[(list(t.sums), t.records) for t in draw] for draw in draws])
+    assert found[0] == found[1]
+
+
+def test_a_scan_has_as_many_features_as_its_engine_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = rows_of_people(200)
+    asked: dict[str, Any] = {"sums": {"spent": (0, 90)}, "means": {"score": (0, 100), "age": (20, 90)}}
+    plan = gm.Request(frame, unit="person", rows_per_unit=3, guarantee=gm.Guarantee(mu=1), **asked).plan
+    sources = mechanism.prepare_request(plan, frame).sources
+    assert scans_of(sources) == [[0, 1, 2]]
+    monkeypatch.setattr(type(POLARS), "max_features", 3)
+    assert scans_of(sources) == [[0, 1], [2]]
+    monkeypatch.setattr(type(POLARS), "max_features", 1)
+    assert scans_of(sources) == [[0], [1], [2]]

@@ -5,7 +5,7 @@ Missing values are the same on all engines: null, NaN, text that is not a number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -88,6 +88,11 @@ class AddUp(Protocol):
 
 class WideSums(Protocol):
     """What an engine can do that adds up 64-bit integers in 128 bits."""
+
+    def frame(
+        self, source: Source, columns: Sequence[str], ids: Mapping[str, str] | None, unguarded: Collection[str]
+    ) -> Frame:
+        """As `Engine.frame`. Nothing is asked of columns that are `unguarded` but the codes of `totals.wide_sums`."""
 
     def aggregate(self, frame: Frame, chosen: Sequence[str], by: Sequence[str], where: str | None = None) -> Frame:
         """The columns `chosen` of a query in DuckDB's SQL, for each value of `by`, of the rows `where` that holds."""

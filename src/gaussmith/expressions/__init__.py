@@ -29,7 +29,15 @@ from gaussmith.expressions.keys import (
 )
 from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
 from gaussmith.expressions.readings import read_number
-from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
+from gaussmith.expressions.spelling import (
+    Derivation,
+    as_number,
+    derive,
+    is_present,
+    kinds_of,
+    plan_derivation,
+    to_narwhals,
+)
 from gaussmith.expressions.writing import split_filter, written
 
 __all__ = [
@@ -58,6 +66,7 @@ __all__ = [
     "declare_numbers",
     "derive",
     "evaluate",
+    "is_present",
     "kind_of",
     "kinds_of",
     "language",

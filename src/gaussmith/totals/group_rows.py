@@ -85,6 +85,8 @@ def _codes(coding: Coding, column: pl.Series) -> npt.NDArray[np.float64]:
 
 def _columns_of(groups: GroupKeys) -> list[GroupKeys]:
     """The different keys of each column by itself."""
+    if len(groups.columns) == 1:
+        return [groups]
     cuts = dict(groups.cuts)
     found = []
     for j, (name, kind) in enumerate(zip(groups.columns, groups.kinds, strict=True)):

@@ -25,6 +25,7 @@ from gaussmith.engines.engine import Engine, GroupTotals, Totals
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys, with_integers
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.group_rows import add_rows
+from gaussmith.totals.integer_keys import Cells, find_cells
 from gaussmith.totals.integer_steps import MAX_RANKED_ROWS, weigh_group
 from gaussmith.totals.limbs import (
     add_up_groups,
@@ -35,7 +36,8 @@ from gaussmith.totals.limbs import (
     feature_limbs,
     select_rows,
 )
-from gaussmith.totals.wide_sums import count_cells, sum_cells, sum_whole
+from gaussmith.totals.pairs import Asked, sum_pairs
+from gaussmith.totals.wide_sums import sum_cells, sum_whole
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -78,43 +80,36 @@ def sum_groups(
     groups_per_unit = check_groups_per_unit(groups_per_unit)
     schema, answers = frame.collect_schema(), None
     of_rows = added.unit is None and engine.adds_here
-    by_cells = (
-        of_rows
-        and engine.wide_sums is not None
-        and len(groups.codes) <= MAX_CELLS
-        and _has_few_cells(with_integers(groups, schema))
-    )
-    if of_rows and not by_cells and (found := add_rows(frame.lazy(), added, groups, engine)) is not None:
+    cells = find_cells(groups, schema, MAX_CELLS) if of_rows and engine.wide_sums is not None else None
+    if of_rows and cells is None and (found := add_rows(frame.lazy(), added, groups, engine)) is not None:
         return found
-    groups = with_integers(groups, schema) if engine.adds_here else groups
-    keyed = match_keys(groups, kinds_of(schema))
+    keeps_here = added.unit is not None and engine.adds_here and groups_per_unit < len(groups.keys)
     for block in blocks_of(added, engine.max_features):
-        rows = select_rows(frame.lazy(), block, keyed)
-        if by_cells:
-            found = sum_cells(rows, block, groups, engine)
-            answers = found if answers is None else _beside(answers, found)
-            continue
-        rows = rows.join(engine.key_table(rows, groups), on=list(keyed), how="inner")
-        if engine.wide_sums is not None:
-            found = _sum_whole(rows, block, engine, len(groups.keys), groups_per_unit)
+        if keeps_here:
+            (found,) = sum_pairs(frame, [Asked(block)], groups, engine, groups_per_unit)
         else:
-            found = _sum_limbs(rows, block, engine, len(groups.keys), groups_per_unit)
+            found = _sum_block(frame, block, groups, engine, groups_per_unit, cells)
         answers = found if answers is None else _beside(answers, found)
     assert answers is not None
     return answers
 
 
-def _has_few_cells(groups: GroupKeys) -> bool:
-    cells = count_cells(groups)
-    return cells is not None and cells <= MAX_CELLS
-
-
-def _sum_whole(rows: Frame, added: Contribution, engine: Engine, groups: int, groups_per_unit: int) -> Sequence[Totals]:
-    """The totals of each group g, by the steps of `wide_sums`."""
-    if groups_per_unit == 1 < groups:
-        return sum_whole(rows, added, engine, groups, keeps_one=True)
-    keep = (lambda people: keep_groups(people, groups_per_unit, groups)) if groups_per_unit < groups else None
-    return sum_whole(rows, added, engine, groups, keep)
+def _sum_block(
+    frame: Frame, added: Contribution, groups: GroupKeys, engine: Engine, groups_per_unit: int, cells: Cells | None
+) -> Sequence[Totals]:
+    """The totals of some of the features, in one query."""
+    schema = frame.collect_schema()
+    if cells is not None:
+        as_it_is = all(str(schema[name]) == "Float64" for name in added.columns)
+        rows = frame if as_it_is else select_rows(frame.lazy(), added, cells.keyed)
+        return sum_cells(rows, added, cells, engine, as_it_is)
+    groups = with_integers(groups, schema) if engine.adds_here else groups
+    keyed = match_keys(groups, kinds_of(schema))
+    rows = select_rows(frame.lazy(), added, keyed)
+    rows = rows.join(engine.key_table(rows, groups), on=list(keyed), how="inner")
+    if engine.wide_sums is not None:
+        return sum_whole(rows, added, engine, len(groups.keys))
+    return _sum_limbs(rows, added, engine, len(groups.keys), groups_per_unit)
 
 
 def _sum_limbs(rows: Frame, added: Contribution, engine: Engine, groups: int, groups_per_unit: int) -> Sequence[Totals]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.engines.engine import BATCH_ROWS, Engine, Totals, Unsteady
+from gaussmith.engines.engine import BATCH_ROWS, Engine, Totals, Unsteady, Words
 from gaussmith.expressions import as_id, as_number, kinds_of
 from gaussmith.totals.features import (
     CODE_LIMB,
@@ -125,22 +125,31 @@ def select_rows(frame: Frame, added: Contribution, keys: Mapping[str, nw.Expr] |
     return frame.select(unit.alias("u"), *chosen, one).filter(~nw.col("u").is_null())
 
 
-def code_rows(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
-    """The kept columns, n = 1, and the integers of each row as limbs h0, l0, h1, l1 … in Int64; nothing is null."""
+def code_whole(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
+    """The kept columns, n = 1, and the integers of each row as doubles f0, f1 …; none of these is null."""
     import narwhals as nw
 
     kept = [*(["u"] if added.unit is not None else []), *keep, "n"]
     inputs, is_unit = inputs_of(added), added.unit is None
-    # The code is made in a step of its own, so that engines compute it once for both limbs.
     plain = plain_inputs(inputs).items()
     coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit, clip).alias(f"f{j}") for each, j in plain))
     crossed = [(each, j) for each, j in inputs.items() if isinstance(each, ProductInput)]
     if crossed:  # whole doubles of at most 21 bits each: their product is exact
         ends = ((j, inputs[each.first], inputs[each.second]) for each, j in crossed)
         coded = coded.with_columns(*((nw.col(f"f{a}") * nw.col(f"f{b}")).alias(f"f{j}") for j, a, b in ends))
+    return coded
+
+
+def code_rows(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
+    """The kept columns, n = 1, and the integers of each row as limbs h0, l0, h1, l1 … in Int64; nothing is null."""
+    import narwhals as nw
+
+    # The code is made in a step of its own, so that engines compute it once for both limbs.
+    coded = code_whole(rows, added, keep)
+    kept = [*(["u"] if added.unit is not None else []), *keep, "n"]
     limbs: list[nw.Expr] = []
-    for each, j in inputs.items():
-        bits = each.limb(is_unit)
+    for each, j in inputs_of(added).items():
+        bits = each.limb(added.unit is None)
         high = (nw.col(f"f{j}") * 2.0**-bits).floor()
         limbs.append(high.cast(nw.Int64).alias(f"h{j}"))
         limbs.append((nw.col(f"f{j}") - high.cast(nw.Float64) * 2.0**bits).cast(nw.Int64).alias(f"l{j}"))
@@ -236,6 +245,11 @@ def add_up_groups(limbs: Frame, layout: Layout, groups: int, engine: Engine) -> 
     if not engine.adds_here:
         found, empty = add_up(limbs, layout, ("g",), engine), Totals([0] * len(layout), 0)
         return [found.get((g,), empty) for g in range(groups)]
+    return totals_of_limbs(add_limbs(limbs, layout, groups, engine), layout)
+
+
+def add_limbs(limbs: Frame, layout: Layout, groups: int, engine: Engine) -> dict[str, Words]:
+    """The sums of each limb, and of n, in each group g below `groups`."""
     import narwhals as nw
 
     columns = list(dict.fromkeys(["n", *(name for parts in layout for name, _ in parts)]))
@@ -246,7 +260,7 @@ def add_up_groups(limbs: Frame, layout: Layout, groups: int, engine: Engine) -> 
         at = batch["g"].to_numpy()
         for name in columns:
             whole[name][at] = batch[name].to_numpy()
-    return totals_of_limbs(whole, layout)
+    return whole
 
 
 def add_up(limbs: Frame, layout: Layout, by: Sequence[str], engine: Engine) -> dict[tuple[Any, ...], Totals]:

@@ -5,7 +5,7 @@ If an engine or a file fails once data is open, the error says nothing about the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
+from gaussmith.totals.pairs import Asked, sum_pairs
+from gaussmith.totals.wide_sums import unguarded_columns
 from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
@@ -70,16 +72,43 @@ class People:
         return attempt(lambda: self._total(source))
 
     def _total(self, source: Source) -> Sequence[Totals]:
-        frame, added = prepare(source, self.added, self.derivation, self.keys)
+        frame, added = prepare(source, self.added, self.derivation, self.keys, unguarded=unguarded_columns(self.added))
         if self.keys is None:
             return [sum_people(frame, added, source.engine)]
         return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit)
 
     def rehearsed(self, source: Source) -> People:
-        """With two groups and one feature of each kind and type of column: more would be asked in the same way."""
+        """With few groups and one feature of each kind and type of column: more would be asked in the same way."""
         features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.added.features}
-        keys = self.keys and replace(self.keys, keys=self.keys.keys[:2], codes=self.keys.codes[:2])
-        return replace(self, added=replace(self.added, features=tuple(features.values())), keys=keys)
+        few = replace(self, added=replace(self.added, features=tuple(features.values())))
+        if self.keys is None:
+            return few
+        keys = replace(self.keys, keys=self.keys.keys[:3], codes=self.keys.codes[:3])
+        keeps_all = self.groups_per_unit >= len(self.keys.keys)
+        return replace(few, keys=keys, groups_per_unit=3 if keeps_all else min(self.groups_per_unit, 2))
+
+
+def total_together(source: Source, several: Sequence[People]) -> list[Sequence[Totals]]:
+    """What each of several would find, in one pass: of the same people, rows and groups.
+
+    The columns in which a row must have a value may differ; each must be one that is added.
+    """
+    return attempt(lambda: _total_together(source, several))
+
+
+def _total_together(source: Source, several: Sequence[People]) -> list[Sequence[Totals]]:
+    first, present = several[0], [each.derivation.present for each in several]
+    everything = replace(first.added, features=tuple(f for each in several for f in each.added.features))
+    unguarded = unguarded_columns(everything) - {name for names in present for name in names}
+    derivation = first.derivation
+    if len(set(present)) > 1:
+        derivation = replace(derivation, present=())
+    else:  # rows without a value are left out for all
+        present = [() for _ in several]
+    frame, added = prepare(source, everything, derivation, first.keys, unguarded=unguarded)
+    owned = [replace(each.added, unit=added.unit, ids=added.ids) for each in several]
+    asked = [Asked(own, names) for own, names in zip(owned, present, strict=True)]
+    return sum_pairs(frame, asked, first.keys, source.engine, first.groups_per_unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +118,15 @@ class RowsOfPeople:
     people: People
 
     def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
-        return [Totals(each.sums[:-1], each.sums[-1]) for each in self.people.total(source)]
+        return rows_as_records(self.people.total(source))
 
     def rehearsed(self, source: Source) -> RowsOfPeople:
         return RowsOfPeople(self.people.rehearsed(source))
+
+
+def rows_as_records(totals: Sequence[Totals]) -> Sequence[Totals]:
+    """Totals whose last sum is the number of records."""
+    return [Totals(each.sums[:-1], each.sums[-1]) for each in totals]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,13 +269,20 @@ def prepare(
     derivation: Derivation,
     groups: GroupKeys | None = None,
     others: Sequence[str] = (),
+    unguarded: Collection[str] = (),
 ) -> tuple[nw.LazyFrame[Any], Contribution]:
-    """The filtered rows with the derived columns, of the columns that are needed (`others` too) and no others."""
+    """The filtered rows with the derived columns, of the columns that are needed (`others` too) and no others.
+
+    Columns are `unguarded` if nothing is asked of them but their codes, unless expressions or keys read them.
+    """
     needed = _columns_needed(added, derivation, groups, others)
     keys = [*([] if groups is None else groups.columns), *others, *([] if added.unit is None else [added.unit])]
     source, derivation = read_early(source, derivation, added.columns, keys)
     added, ids = identified(source, added, [name for name, _ in derivation.columns])
-    return derive(source.engine.frame(source, needed or (source.names or ())[:1], ids), derivation), added
+    read, wide = needed or (source.names or ())[:1], source.engine.wide_sums
+    if wide is None or not unguarded:
+        return derive(source.engine.frame(source, read, ids), derivation), added
+    return derive(wide.frame(source, read, ids, {*unguarded} - {*keys, *derivation.columns_used}), derivation), added
 
 
 def identified(source: Source, added: Contribution, taken: Sequence[str] = ()) -> tuple[Contribution, dict[str, str]]:

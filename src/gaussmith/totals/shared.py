@@ -14,6 +14,7 @@ from gaussmith.engines.engine import Progress, Totals
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.kernels import MaskedCodes
 from gaussmith.totals.opened import Opened, total
+from gaussmith.totals.people import People, RowsOfPeople, rows_as_records, total_together
 from gaussmith.totals.records import Records
 
 
@@ -28,24 +29,52 @@ def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> li
 
 def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
     """Which draws are added up in one scan: places of the draws, in order of the first of each."""
+    if len(sources) == 1:
+        return [[0]]
     scans: dict[Any, list[int]] = {}
     for i, opened in enumerate(sources):
-        scans.setdefault(_scan_of(opened) or i, []).append(i)
-    return list(scans.values())
+        scan = _scan_of(opened) or i
+        people = [_people_of(sources[j]) for j in (*scans.get(scan, ()), i)]
+        if sum(len(each.added.features) for each in people if each is not None) > opened.source.engine.max_features:
+            scans[scan, i] = scans.pop(scan, [])  # that scan is full
+        scans.setdefault(scan, []).append(i)
+    return sorted(scan for scan in scans.values() if scan)
 
 
 def _scan_of(opened: Opened) -> Any:
     """What draws of one scan have in common; None where a draw has a scan of its own."""
     own, rule, source = opened.summation, opened.rule, opened.source
+    if not source.engine.adds_here or rule.form:
+        return None
+    read = (rule.where, rule.columns, rule.unit, rule.person_columns, rule.person_where)
+    people = _people_of(opened)
+    if people is not None:
+        coded = {*people.derivation.present} <= {*people.added.columns}
+        return (*read, people.keys, people.groups_per_unit) if coded and people.added.unit is not None else None
     coded = isinstance(opened.codes, BoxCodes) or not opened.codes.width
-    shared = isinstance(own, Records) and coded and own.columns is not None
-    read = (rule.where, rule.columns, rule.form, rule.unit, rule.person_columns, rule.person_where)
-    return read if shared and source.engine.adds_here and not rule.form else None
+    return read if isinstance(own, Records) and coded and own.columns is not None else None
+
+
+def _people_of(opened: Opened) -> People | None:
+    """What adds up people, where that is how a draw is added up."""
+    own = opened.summation
+    return own.people if isinstance(own, RowsOfPeople) else own if isinstance(own, People) else None
 
 
 def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
     if len(some) == 1:
         return [total(some[0], progress)]
+    people = [each for each in map(_people_of, some) if each is not None]
+    if people:
+        found = total_together(some[0].source, people)
+        return [
+            rows_as_records(totals) if isinstance(each.summation, RowsOfPeople) else totals
+            for each, totals in zip(some, found, strict=True)
+        ]
+    return _total_records(some, progress)
+
+
+def _total_records(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
     records = [(each.summation, each.rule, each.codes) for each in some if each.codes.width]
     columns: dict[str, int] = {}
     parts = []
