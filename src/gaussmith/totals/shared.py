@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.kernels import MaskedCodes
 from gaussmith.totals.opened import Opened, total
-from gaussmith.totals.people import People, RowsOfPeople, rows_as_records, total_together
 from gaussmith.totals.records import Records
+
+if TYPE_CHECKING:
+    from gaussmith.totals.people import People
 
 
 def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[Sequence[Totals]]:
@@ -57,6 +59,8 @@ def _scan_of(opened: Opened) -> Any:
 
 def _people_of(opened: Opened) -> People | None:
     """What adds up people, where that is how a draw is added up."""
+    from gaussmith.totals.people import People, RowsOfPeople
+
     own = opened.summation
     return own.people if isinstance(own, RowsOfPeople) else own if isinstance(own, People) else None
 
@@ -66,6 +70,8 @@ def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[Seque
         return [total(some[0], progress)]
     people = [each for each in map(_people_of, some) if each is not None]
     if people:
+        from gaussmith.totals.people import RowsOfPeople, rows_as_records, total_together
+
         found = total_together(some[0].source, people)
         return [
             rows_as_records(totals) if isinstance(each.summation, RowsOfPeople) else totals
