@@ -391,12 +391,8 @@ class Release(Recorded, Readings, CellReadings):
         from gaussmith.plans.pieces import Together
 
         if self.in_groups:
-            what, rule, remedy = (
-                "the covariance of groups",
-                "each group has its own noise",
-                "choose one: release[group]",
-            )
-            raise PlanError(what, rule, remedy, code="covariance-of-groups")
+            rule, remedy = "each group has its own noise", "choose one: release[group]"
+            raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
         readouts = [each for each in self.readouts if isinstance(each, Readout)]  # of one group each is
         if len(readouts) == 1:
             return readouts[0].covariance()
