@@ -4,8 +4,8 @@
 that only imports the libraries a release needs: numpy, Polars and cryptography. Each is a process of its own; they take
 turns; the figure is processor seconds of the whole process, best of the rounds.
 
-The first claim is just missed: 1.35 to 1.45 in six runs on a busy machine, 1.41 in the middle; it was 2.11. What is
-left, in millions of instructions (callgrind) and in milliseconds of the processor:
+The first claim is just missed: 1.47 on a quiet machine; it was 2.11. What is left, in millions of instructions
+(callgrind) and in milliseconds of the processor:
 
     Python itself                                 33     7
     importing Polars                             562    85
@@ -18,8 +18,8 @@ left, in millions of instructions (callgrind) and in milliseconds of the process
     the whole release                           1 077  167    (its parts were taken one by one)
     the Polars script                             691  119
 
-Of the script nearly all is importing Polars; it looks for garbage while it imports and takes its modules down at the
-end, which a command of ours does not. By instructions the ratio is 1.56; with these libraries it is at least 1.23.
+Of the script nearly all is importing Polars. To end without taking modules down would save another 7 ms, and needs a
+private function of atexit. By instructions the ratio is 1.56; with these libraries it is at least 1.23.
 """
 
 from __future__ import annotations
