@@ -10,10 +10,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from findings import claim, holds
 from peers import OURS, PLAIN, TOOLS, ratio, variance_ratio
 
-FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "keys", "release", "sums", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each within its claim."""
 
-AIMS = ("planning", "columns", "bounds", "files", "tables", "start", "keys_first", "requests", "busy", "workbench")
+AIMS = (
+    "planning", "columns", "bounds", "files", "engines", "tables", "start", "keys_first", "requests", "busy",
+    "workbench",
+)  # fmt: skip
 """Benchmarks whose claims are aims: some are missed, and the page says which."""
 
 Results = dict[str, Any]

@@ -15,7 +15,7 @@ from gaussmith import noise
 from gaussmith.errors import RequestError
 from gaussmith.noise import decide, normal, normal_integers
 from gaussmith.noise.cells import make_cover
-from gaussmith.noise.keystream import Keystream
+from gaussmith.noise.keystream import FEW, Keystream
 
 ONES = 2**64 - 1
 
@@ -203,10 +203,26 @@ def test_two_keystreams_share_no_word():
 
 
 def test_a_keystream_goes_on_where_it_stopped():
+    stream, sizes = Keystream(), [3, 1, 0, FEW, 2, FEW + 1, 5, FEW + 2]
+    pieces = [stream.words(size) for size in sizes]
+    assert [len(piece) for piece in pieces] == sizes
+    assert len(np.unique(np.concatenate(pieces))) == sum(sizes)
+    assert all(piece.flags.writeable for piece in pieces)
+
+
+def test_few_words_are_those_of_the_system_and_many_need_one_key(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        os, "urandom", lambda size: asked.append(size) or (bytes(range(256)) * (size // 256 + 1))[:size]
+    )
     stream = Keystream()
-    pieces = [stream.words(size) for size in (3, 1, 0, 1000, 2)]
-    assert [len(piece) for piece in pieces] == [3, 1, 0, 1000, 2]
-    assert len(np.unique(np.concatenate(pieces))) == 1006
+    assert stream.words(FEW).tobytes() == bytes(range(256)) * (8 * FEW // 256)
+    many = [stream.words(FEW + 1), stream.words(FEW + 1)]
+    assert asked == [8 * FEW, 32]
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    own = Cipher(algorithms.AES(bytes(range(32))), modes.CTR(bytes(16))).encryptor()
+    assert [piece.tobytes() for piece in many] == [own.update(bytes(8 * (FEW + 1))) for _ in range(2)]
 
 
 def test_a_keystream_refuses_another_process(monkeypatch):

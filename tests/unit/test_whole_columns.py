@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from gaussmith.engines.polars import POLARS
-from gaussmith.engines.whole_columns import AS_THEY_ARE, PIECE, columns_of, is_whole
+from gaussmith.engines.whole_columns import AS_THEY_ARE, PIECE_BYTES, columns_of, is_whole
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.kernels import BoxKernel, MaskedCodes, MaskedKernel
 from gaussmith.totals.records import Records
@@ -53,14 +53,16 @@ def test_sums_are_those_of_doubles(dtype: Any, bounds: tuple[float, float]) -> N
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if dtype.is_integer()], ids=str)
-@pytest.mark.parametrize("top", [65_534, 65_535, 65_536, 65_537, 1 << 22])
+@pytest.mark.parametrize("beyond", [-2, -1, 0, 1, 1 << 22])
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_pieces_of_the_largest_values_add_up(dtype: Any, top: int, sign: int) -> None:
+def test_pieces_of_the_largest_values_add_up(dtype: Any, beyond: int, sign: int) -> None:
     """Where 32 bits hold the sum of a piece they are used, and no longer."""
-    end = int(np.iinfo(str(dtype).lower()).max if sign > 0 else np.iinfo(str(dtype).lower()).min)
-    (found,) = columns_of(pl.DataFrame({"x": pl.repeat(end, 2 * PIECE + 1, dtype=dtype, eager=True)}))
+    limits = np.iinfo(str(dtype).lower())
+    rows = PIECE_BYTES * 8 // limits.bits
+    end, top = int(limits.max if sign > 0 else limits.min), (1 << 31) // rows + beyond
+    (found,) = columns_of(pl.DataFrame({"x": pl.repeat(end, 2 * rows + 1, dtype=dtype, eager=True)}))
     clamped = min(max(end, -top), top)
-    assert found.clamped_sum(-top, top) == (2 * PIECE + 1) * clamped
+    assert found.clamped_sum(-top, top) == (2 * rows + 1) * clamped
 
 
 @pytest.mark.parametrize("columns", [3, 150])

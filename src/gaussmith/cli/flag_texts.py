@@ -59,13 +59,13 @@ def read_bounds(flag: str, texts: Sequence[str] | None) -> Any:
 
 
 _NUMBER = r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?"
-_OTHER_SIGNS = re.compile(rf"([^=:]+)(?:=({_NUMBER})[,:]|:({_NUMBER}),)({_NUMBER})")
+_OTHER_SIGNS = rf"([^=:]+)(?:=({_NUMBER})[,:]|:({_NUMBER}),)({_NUMBER})"
 """Bounds behind an equals sign, as values are written, or with a comma between them."""
 
 
 def _check_signs(flag: str, text: str) -> None:
     """Refuse `fine=0,20` where `fine:0:20` is meant."""
-    if (other := _OTHER_SIGNS.fullmatch(text)) is not None:
+    if (other := re.fullmatch(_OTHER_SIGNS, text)) is not None:
         raise DomainError(
             f"{flag} {text}",
             "a column and its bounds are joined by colons",

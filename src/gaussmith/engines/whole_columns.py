@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 AS_THEY_ARE = {"Boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
 """Types of columns that kernels take as they are."""
 
-PIECE = 1 << 15
-"""Integers clamped at a time: they stay in the processor's cache."""
+PIECE_BYTES = 1 << 18
+"""Bytes of integers clamped at a time: they stay in the processor's cache."""
 
 LONG = 1 << 14
 """Rows that a piece of a batch has at least, on average, if it is added up by itself."""
@@ -29,10 +29,10 @@ LONG = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """Integers of one type; those that are missing hold 0, and are null in the column they come from."""
+    """Integers of one type; those that are missing hold 0, and are null in the column they come from, if any are."""
 
     values: npt.NDArray[Any]
-    column: pl.Series
+    column: pl.Series | None
     missing: int
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class Integers:
 
     def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
         found = self.values[rows].astype(float)
-        if self.missing:
+        if self.column is not None and self.missing:
             found[self.column[rows].is_null().to_numpy()] = np.nan
         return found
 
@@ -58,10 +58,11 @@ class Integers:
         ends = np.array(
             [own_low, own_top], kind
         )  # of its own type: with Python's integers numpy takes ten times as long
-        few = kind.itemsize <= 4 and PIECE * max(abs(own_low), abs(own_top)) < 1 << 31
-        total, held, added = 0, np.empty(min(PIECE, len(self)), kind), np.int32 if few else np.int64
-        for start in range(0, len(self), PIECE):
-            piece = self.values[start : start + PIECE]
+        rows = PIECE_BYTES // kind.itemsize
+        few = kind.itemsize <= 4 and rows * max(abs(own_low), abs(own_top)) < 1 << 31
+        total, held, added = 0, np.empty(min(rows, len(self)), kind), np.int32 if few else np.int64
+        for start in range(0, len(self), rows):
+            piece = self.values[start : start + rows]
             total += int(np.clip(piece, ends[0], ends[1], out=held[: len(piece)]).sum(dtype=added))
         return total - self.missing * min(max(0, own_low), own_top)
 

@@ -29,8 +29,8 @@ NOT_SAID = "Not stated by the curator."
 
 SAMPLER = (
     "The noise is a whole number, an exactly rounded normal variable, added to an exact sum of whole numbers. No "
-    "floating-point arithmetic happens between a record and the noise. Random bits come from AES-256 in counter mode "
-    "under a key fresh from the operating system."
+    "floating-point arithmetic happens between a record and the noise. Random bits come from the operating "
+    "system, or from AES-256 in counter mode under a key fresh from it."
 )
 
 SIDES = (
