@@ -24,14 +24,15 @@ def nasty(rows: int, columns: int, low: npt.ArrayLike, high: npt.ArrayLike) -> A
     """Numbers in and around bounds, their neighbours, halves between steps, and every edge of doubles."""
     random = np.random.default_rng()
     low, high = np.broadcast_to(low, columns), np.broadcast_to(high, columns)
-    x = low + (high - low) * random.uniform(-0.2, 1.2, (rows, columns))
+    with np.errstate(over="ignore"):
+        x = low + (high - low) * random.uniform(-0.2, 1.2, (rows, columns))
     near = np.where(random.random(x.shape) < 0.5, low, high)
     x = np.where(random.random(x.shape) < 0.2, np.nextafter(near, random.choice([-np.inf, 0, np.inf], x.shape)), x)
     return np.where(random.random(x.shape) < 0.2, random.choice(EDGES, x.shape), x)
 
 
 def code_on(spark: Any, rows: Any, codes: Any) -> list[list[int]]:
-    """The codes of each record, as Spark makes them. NaN goes in as NaN or as null."""
+    """The codes of each record, as Spark makes them, 0 for null. NaN goes in as NaN or as null."""
     random = np.random.default_rng()
     names = [f"x{j}" for j in range(rows.shape[1])]
     records = [
@@ -41,16 +42,16 @@ def code_on(spark: Any, rows: Any, codes: Any) -> list[list[int]]:
     frame = frame.selectExpr("i", *read_numbers(names, ["number"] * len(names)))
     for step in codes.spell(range(codes.width)):
         frame = frame.selectExpr("i", *step)
-    return [list(row)[1:] for row in frame.orderBy("i").collect()]
+    return [[code or 0 for code in row[1:]] for row in frame.orderBy("i").collect()]
 
 
 def test_boxes_record_by_record(spark: Any) -> None:
     random = np.random.default_rng()
-    low = np.concatenate([random.normal(0, 1, 8) * 10.0 ** random.integers(-6, 6, 8), [-1e300, 0, 1e-290, -3]])
-    high = low + np.concatenate([10.0 ** random.uniform(-5, 5, 8), [1e300, 1, 1e-280, 0.1]])
-    codes = BoxCodes.for_bounds(low, high, low + (high - low) * random.uniform(0, 1, 12))
-    rows = nasty(300, 12, low, high)
-    rows[:100] = codes.low + np.floor(random.uniform(0, codes.steps, (100, 12))) / codes.scale + 0.5 / codes.scale
+    low = np.concatenate([random.normal(0, 1, 8) * 10.0 ** random.integers(-6, 6, 8), [-1e300, 0, 1e-290, -3, -8e307, 0]])
+    high = low + np.concatenate([10.0 ** random.uniform(-5, 5, 8), [1e300, 1, 1e-280, 0.1, 1.7e308, 1.7e308]])
+    codes = BoxCodes.for_bounds(low, high, low + (high - low) * random.uniform(0, 1, 14))
+    rows = nasty(300, 14, low, high)
+    rows[:100] = codes.low + np.floor(random.uniform(0, codes.steps, (100, 14))) / codes.scale + 0.5 / codes.scale
     assert code_on(spark, rows, codes) == codes.encode(rows).tolist()
 
 
