@@ -50,8 +50,8 @@ def timed(run: Callable[[], T]) -> tuple[float, float, T]:
     return time.process_time() - own, time.perf_counter() - wall, found
 
 
-def plan_of(kind: str, cells: int) -> Any:
-    return gm.plan(gm.Cells(cells), G, answers=getattr(gm.workloads, kind)(cells))
+def plan_of(kind: str, cells: int, neighbours: str = "add-remove") -> Any:
+    return gm.plan(gm.Cells(cells), G, answers=getattr(gm.workloads, kind)(cells), neighbours=neighbours)
 
 
 def say_workloads(found: Findings) -> None:
@@ -72,11 +72,20 @@ def say_workloads(found: Findings) -> None:
         if cells == 10**6:
             own, wall, _ = timed(lambda plan=plan, cells=cells: plan.release(np.arange(cells)).values)
             found.say(f"{kind} over {cells:,} cells: released and read, processor seconds", own, f"{wall:.2f} s wall")
-    for kind in ("prefix", "ranges"):
-        domain, asked = gm.Cells(1024), getattr(gm.workloads, kind)(1024)
-        own, wall, plan = timed(lambda d=domain, a=asked: gm.plan(d, G, answers=a, neighbours="replace-one"))
-        detail = f"{wall:.2f} s wall, {plan.optimality:.4f} × the limit"
-        found.say(f"{kind} over 1,024 cells, one replaced, processor seconds", own, detail, at_most=30)
+    replaced = [
+        ("prefix", 1024, 30),
+        ("ranges", 1024, 30),
+        ("prefix", 4096, 5),
+        ("ranges", 4096, 5),
+        ("prefix", 10**6, 5),
+    ]
+    for kind, cells, most in replaced:
+        own, wall, plan = timed(lambda kind=kind, cells=cells: plan_of(kind, cells, "replace-one"))
+        found.say(
+            f"{kind} over {cells:,} cells, one replaced, processor seconds", own, f"{wall:.2f} s wall", at_most=most
+        )
+        ratio = plan.optimality
+        found.say(f"{kind} over {cells:,} cells, one replaced: error over the limit", ratio, at_most=1.03)
     points = np.random.default_rng(1).normal(size=(10_000, 8))
     own, wall, plan = timed(lambda: gm.plan(gm.Points(points), G, neighbours="replace-one"))
     detail = f"{wall:.2f} s wall, {plan.optimality:.4f} × the limit"

@@ -47,7 +47,9 @@ def code_on(spark: Any, rows: Any, codes: Any) -> list[list[int]]:
 
 def test_boxes_record_by_record(spark: Any) -> None:
     random = np.random.default_rng()
-    low = np.concatenate([random.normal(0, 1, 8) * 10.0 ** random.integers(-6, 6, 8), [-1e300, 0, 1e-290, -3, -8e307, 0]])
+    low = np.concatenate(
+        [random.normal(0, 1, 8) * 10.0 ** random.integers(-6, 6, 8), [-1e300, 0, 1e-290, -3, -8e307, 0]]
+    )
     high = low + np.concatenate([10.0 ** random.uniform(-5, 5, 8), [1e300, 1, 1e-280, 0.1, 1.7e308, 1.7e308]])
     codes = BoxCodes.for_bounds(low, high, low + (high - low) * random.uniform(0, 1, 14))
     rows = nasty(300, 14, low, high)

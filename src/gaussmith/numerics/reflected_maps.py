@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,14 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import product_upward, sqrt_upward
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
 from gaussmith.numerics.products import common_power, shift
-from gaussmith.numerics.reflections import Reflection
+from gaussmith.numerics.reflections import Ends, Reflection
 from gaussmith.values import dataclass
 
 KERNEL_BITS = 20
 COLUMN_BITS = 16
 """t(0) and the columns are whole numbers of so many bits: price is lost by fewer, not privacy."""
+
+ENDS = get_args(Ends)
 
 _ROUNDED = 2.0**-50
 """More than what a whole number loses as a double, relative to the largest of them."""
@@ -51,7 +53,7 @@ class Staircase:
     def __post_init__(self) -> None:
         edges, heights, n = self.edges, self.heights, self.line.cells
         fits = edges.ndim == heights.ndim == 1 and len(edges) == len(heights) >= 1
-        fits = fits and bool((np.diff(edges) > 0).all()) and 0 <= edges[0] and edges[-1] <= n
+        fits = fits and bool((np.diff(edges) > 0).all()) and 0 <= edges[0] and edges[-1] <= n - self.line.even
         _check(n >= 1 and fits and bool((heights > 0).all()) and int(heights.sum()) <= 1 << KERNEL_BITS)
         _check(bool(self.symbol.min() > 0))
 
@@ -77,16 +79,17 @@ class Staircase:
     def _exact_squared(self) -> Array:
         """τ(0) … τ(2n + 1), a kernel of T², added up in whole numbers and rounded once.
 
-        Beyond the ends t repeats with the opposite sign after 2n + 1 (even left end), or as it is after 2n + 2. In τ
-        a constant, or one with the sign of (−1)^k, may differ from `_squared`: it cancels in every entry of T².
+        Beyond the ends t repeats with the opposite sign after 2n + 1 (mixed ends), or as it is after 2n + 2 (odd) or
+        2n (even). In τ a constant, or one with the sign of (−1)^k, may differ from `_squared` where the ends are not
+        even: it cancels in every entry of T².
         """
         n, line = self.line.cells, self.line
         t = np.zeros(n + 1, np.int64)
         t[self.edges] = self.heights
         t = np.cumsum(t[::-1])[::-1]
         around, none = np.concatenate([t[:0:-1], t]), np.zeros(1, np.int64)  # from −n to n
-        beyond = [none, around[:-1]] if line.odd else [-around]  # to 3n + 1
-        sums = np.concatenate([none, np.cumsum(np.concatenate([around, *beyond]))])
+        beyond = {"odd": [none, around[:-1]], "mixed": [-around], "even": [around[1:], around[1:2]]}  # to 3n + 1
+        sums = np.concatenate([none, np.cumsum(np.concatenate([around, *beyond[line.ends]]))])
         size = 2 * n + 2
         high, low = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for edge, height in zip(self.edges.tolist(), self.heights.tolist(), strict=True):
@@ -105,11 +108,16 @@ class Staircase:
     def largest_pair(self, columns: Words) -> float:
         """An upper bound of the distance of two columns: their inner product is τ(a) − τ(b) with a ≤ b, τ of T².
 
-        With an odd left end a = |i − j| and b = i + j + 2 or what is left of the period, at most n + 1; with an even
-        one b = 2n − i − j, because τ changes its sign after 2n + 1. Both have the same parity. Where τ rises by at most
-        r between two such places, no inner product is below −r.
+        With odd ends a = |i − j| and b = i + j + 2 or what is left of the period, at most n + 1; with mixed ones
+        b = 2n − i − j, because τ changes its sign after 2n + 1. Both have the same parity. Where τ rises by at most
+        r between two such places, no inner product is below −r. With even ends it is τ(i − j) + τ(i + j + 1), at least
+        twice the least τ.
         """
         n, tau = self.line.cells, self._exact_squared
+        if self.line.even:
+            least = float(tau.min()) - _ROUNDED * float(tau[0])
+            inner = 2.0 * least * float(columns.min() if least > 0 else columns.max()) ** 2
+            return sqrt_upward(2.0 * (self.largest_column(columns) ** 2 - inner) * (1.0 + 2.0**-49))
         falling = [tau[parity : n + 2 if self.line.odd else 2 * n + 2 : 2] for parity in (0, 1)]
         rise = max(float((each - np.minimum.accumulate(each)).max()) for each in falling if len(each))
         square = self.largest_column(columns) ** 2 + (rise + _ROUNDED * tau[0]) * float(columns.max()) ** 2
@@ -133,9 +141,10 @@ class Staircase:
     def _boxed(self, z: Any) -> Any:
         n, line = self.line.cells, self.line
         none = np.zeros(1, z.dtype)
-        left, right = (-1 if line.odd else 1) * z[::-1], -z[::-1]
-        # Beyond the ends by at most n: odd ends have a zero between the cells and their reflection.
-        extended = np.concatenate([left, none, z, none, right] if line.odd else [left, z, none, right])
+        back = z[::-1]
+        # Beyond the ends by at most n: where the sign changes, a zero is between the cells and their reflection.
+        parts = {"odd": [-back, none, z, none, -back], "mixed": [back, z, none, -back], "even": [back, z, back]}
+        extended = np.concatenate(parts[line.ends])
         start = n + 1 if line.odd else n
         sums = np.concatenate([none, np.cumsum(extended)])
         found = np.zeros(n, z.dtype)
@@ -145,11 +154,13 @@ class Staircase:
 
     def to_dict(self) -> dict[str, Any]:
         steps = {"edges": self.edges.tolist(), "heights": self.heights.tolist()}
-        return {"cells": self.line.cells, "odd": self.line.odd, **steps}
+        return {"cells": self.line.cells, "ends": self.line.ends, **steps}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Staircase:
-        line = Reflection(int(fields["cells"]), bool(fields["odd"]))
+        ends = fields["ends"]
+        _check(ends in ENDS)
+        line = Reflection(int(fields["cells"]), ends)
         return cls(line, np.array(fields["edges"], np.int64), np.array(fields["heights"], np.int64))
 
 
@@ -217,7 +228,8 @@ class ReflectedLift(Matrix):
 class ReflectedDecode(Matrix):
     """The answers read from a reflected lift: all prefix sums or all ranges; then the sum of all cells if `counted`.
 
-    `closed`: the sum of all cells is public, so that what it adds to an answer has no noise. `rows` picks some answers.
+    `closed`: the sum of all cells is public, and so is the share of it that each prefix sum takes: the one that leaves
+    the least noise. `rows` picks some answers.
     """
 
     lift: ReflectedLift
@@ -248,11 +260,29 @@ class ReflectedDecode(Matrix):
     def _scales(self) -> Array:
         return np.asarray(1.0 / (self.lift.columns.astype(float) * self.lift.unit))
 
+    @cached_property
+    def _with_all(self) -> Array:
+        """The covariance of each prefix sum, from none on, with the sum of all cells."""
+        stairs, e = self.lift.stairs, self._scales
+        return np.append(0.0, np.cumsum(stairs.line.times(stairs.symbol**-2, e) * e))
+
+    @cached_property
+    def _shares(self) -> Array:
+        """What each prefix sum, from none on, takes from the public sum of all cells: 0 at first, 1 at last."""
+        found = self._with_all / self._with_all[-1] if self.closed else np.zeros(self.lift.shape[0] + 1)
+        found[-1] = float(self.closed)
+        return found
+
+    @property
+    def public(self) -> Array:
+        """What each answer takes from the public sum of all cells."""
+        starts, stops = self._places
+        return np.asarray(self._shares[stops] - self._shares[starts])
+
     def times(self, vector: Array) -> Array:
         stairs, (starts, stops) = self.lift.stairs, self._places
         sums = np.append(0.0, np.cumsum(stairs.line.times(1.0 / stairs.symbol, vector) * self._scales))
-        if self.closed:
-            sums[-1] = 0.0
+        sums = sums - self._shares * sums[-1]
         return np.asarray(sums[stops] - sums[starts])
 
     def exact_times(self, vector: Integers) -> NoReturn:
@@ -274,9 +304,10 @@ class ReflectedDecode(Matrix):
             variances = stairs.line.prefix_squares(inverse, self._scales)
             whole = float(variances[-1])
             if self.closed:
+                variances, whole = variances - (self._shares * self._with_all)[1:], 0.0
                 variances[-1] = 0.0
         if self.counted:
-            variances = np.append(variances, 0.0 if self.closed else whole)
+            variances = np.append(variances, whole)
         assert len(variances) == (n * (n + 1) // 2 if self.ranges else n) + self.counted
         return np.sqrt(np.maximum(variances, 0.0))
 
@@ -284,28 +315,25 @@ class ReflectedDecode(Matrix):
         """The variance of every range, start by start, from the covariances of prefix sums; then that of the last."""
         n, line, e = self.lift.shape[0], self.lift.stairs.line, self._scales
         own = np.append(0.0, line.prefix_squares(self.lift.stairs.symbol**-2, e))
-        ends = own[1:].copy()
+        own = own - self._shares * self._with_all
         if self.closed:
-            ends[-1] = 0.0
+            own[-1] = 0.0
         found = np.empty(n * (n + 1) // 2)
         shared = np.zeros(n)  # the covariance of the prefix before `start` with every prefix
         at = 0
         for start in range(n):
-            if self.closed:
-                shared[-1] = 0.0
-            found[at : at + n - start] = ends[start:] + own[start] - 2.0 * shared[start:]
+            known = self._shares[start] * self._with_all[start + 1 :]
+            found[at : at + n - start] = own[start + 1 :] + own[start] - 2.0 * (shared[start:] - known)
             at += n - start
             shared += np.cumsum(line.row(kernel, start) * e) * e[start]
         return found, float(own[-1])
 
     def row(self, i: int) -> Array:
         stairs, (starts, stops) = self.lift.stairs, self._places
-        inside = np.zeros(self.lift.shape[0])
-        first, last, sign = int(starts[i]), int(stops[i]), 1.0
-        if self.closed and last == len(inside):  # all cells less the others
-            first, last, sign = 0, first, -1.0
-        inside[first:last] = sign * self._scales[first:last]
-        return stairs.line.times(1.0 / stairs.symbol, inside)
+        first, last = int(starts[i]), int(stops[i])
+        inside = np.full(self.lift.shape[0], self._shares[first] - self._shares[last])
+        inside[first:last] += 1.0
+        return stairs.line.times(1.0 / stairs.symbol, inside * self._scales)
 
     def dense(self) -> Array:
         return np.array([self.row(i) for i in range(self.shape[0])]).reshape(self.shape)

@@ -1,19 +1,22 @@
 """Symmetric matrices over many cells that fast transforms diagonalise: a kernel, reflected at both ends of the cells.
 
-    T_ij = t(i − j) + t(i + j + 1)     even left end: values repeat beyond it (prefix sums)
-    T_ij = t(i − j) − t(i + j + 2)     odd left end: they change their sign (ranges)
+    T_ij = t(i − j) + t(i + j + 1)     mixed ends: values repeat beyond the left one, change their sign at the right
+    T_ij = t(i − j) − t(i + j + 2)     odd ends: they change their sign at both
+    T_ij = t(i − j) + t(i + j + 1)     even ends: they repeat beyond both
 
-At the right end both change their sign. Extended so, a vector has a period, T is a cyclic convolution, and T² or T^−1
-are matrices of the same kind: each is known by its n eigenvalues (the *symbol*), at the frequencies
+Extended so, a vector has a period, T is a cyclic convolution, and T² or T^−1 are matrices of the same kind: each is
+known by its n eigenvalues (the *symbol*), at the frequencies
 
-    θ_m = π − 2π m/(2n + 1)  (even),      θ_m = π m/(n + 1)  (odd),      m = 1 … n.
+    θ_m = π − 2π m/(2n + 1)  (mixed),    θ_m = π m/(n + 1)  (odd),    m = 1 … n;    θ_m = π m/n  (even),   m = 0 … n−1.
 
-With W the prefix sums of n cells, or all their ranges, WᵀW is such a matrix: 1/(4 sin²(θ/2)), for ranges times n + 1.
+With W the prefix sums of n cells, or all their ranges, WᵀW is such a matrix: 1/(4 sin²(θ/2)), with mixed ends, for
+ranges times n + 1 and with odd ends. For prefix sums of vectors that add up to 0 it is that with even ends, less m = 0.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +24,7 @@ import numpy.typing as npt
 from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
+Ends = Literal["mixed", "odd", "even"]
 
 _BASE = 32
 """Blocks of triangular sums that are written out."""
@@ -30,30 +34,43 @@ _BASE = 32
 class Reflection:
     """The cells 0 … n−1 and what lies beyond their ends.
 
-    >>> line = Reflection(4, odd=False)
+    >>> line = Reflection(4, "mixed")
     >>> A = np.tril(np.ones((4, 4)))
     >>> bool(np.allclose(line.dense(line.squared_sines**-1 / 4), A.T @ A))
     True
     """
 
     cells: int
-    odd: bool
-    """Whether values change their sign at the left end, too."""
+    ends: Ends
+
+    @property
+    def odd(self) -> bool:
+        return self.ends == "odd"
+
+    @property
+    def even(self) -> bool:
+        return self.ends == "even"
 
     @property
     def period(self) -> int:
-        """Of an extended vector; with an even left end of one whose every second sign is changed."""
-        return 2 * self.cells + (2 if self.odd else 1)
+        """Of an extended vector; with mixed ends of one whose every second sign is changed."""
+        return 2 * self.cells + {"mixed": 1, "odd": 2, "even": 0}[self.ends]
+
+    @property
+    def _own(self) -> slice:
+        """Where the frequencies of a symbol are among those of a transform."""
+        return slice(0, self.cells) if self.even else slice(1, self.cells + 1)
 
     @cached_property
     def squared_sines(self) -> Array:
         """sin²(θ/2) for every frequency, in the order in which a symbol lists them."""
-        at = np.arange(1, self.cells + 1)
-        return np.sin(np.pi * at / self.period) ** 2 if self.odd else np.cos(np.pi * at / self.period) ** 2
+        at = np.arange(self._own.start, self._own.stop)
+        wave = np.cos if self.ends == "mixed" else np.sin
+        return np.asarray(wave(np.pi * at / self.period) ** 2)
 
     def _turned(self, values: Array) -> Array:
-        """With an even left end: every second sign changed, so that the period is a simple one."""
-        if self.odd:
+        """With mixed ends: every second sign changed, so that the period is a simple one."""
+        if self.ends != "mixed":
             return values
         found = values.copy()
         found[1::2] *= -1.0
@@ -66,16 +83,16 @@ class Reflection:
         window = np.zeros(self.period)
         window[: self.cells + 1] = turned = self._turned(kernel)
         window[-self.cells :] += turned[:0:-1]
-        return np.asarray(np.real(rfft(window))[1 : self.cells + 1])
+        return np.asarray(np.real(rfft(window))[self._own])
 
     def kernel(self, symbol: Array) -> Array:
         """t(0) … t(2n + 1) of the matrix with these eigenvalues."""
         from scipy.fft import irfft
 
         values = np.zeros(self.period // 2 + 1)
-        values[1 : self.cells + 1] = symbol
+        values[self._own] = symbol
         found = irfft(values, self.period)
-        return np.asarray(found if self.odd else self._turned(np.append(found, found[0])))
+        return self._turned(np.append(found, found[: 2 * self.cells + 2 - self.period]))
 
     def times(self, symbol: Array, vector: Array) -> Array:
         """The product of the matrix with these eigenvalues and a vector."""
@@ -85,13 +102,14 @@ class Reflection:
         spread = np.zeros(self.period)
         if self.odd:
             spread[1 : n + 1], spread[n + 2 :] = vector, -vector[::-1]
+        elif self.even:
+            spread[:n], spread[n:] = vector, vector[::-1]
         else:
             spread[:n], spread[n + 1 :] = vector, -vector[::-1]
         values = rfft(self._turned(spread))
-        values[0] = 0.0
-        values[1 : n + 1] *= symbol
-        values[n + 1 :] = 0.0
-        found = irfft(values, self.period)
+        chosen = np.zeros_like(values)
+        chosen[self._own] = values[self._own] * symbol
+        found = irfft(chosen, self.period)
         return np.asarray(found[1 : n + 1] if self.odd else self._turned(found[:n]))
 
     def diagonal(self, symbol: Array) -> Array:

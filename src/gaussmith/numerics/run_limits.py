@@ -5,19 +5,30 @@ For any contraction U (answers × cells) and any law λ on cells, with W the ans
     (tr M^{1/2})² = ‖W √λ‖_*²  ≥  (tr Uᵀ W √λ)²,      which at its best λ is  Σ_j (UᵀW)_jj².
 
 U = W (WᵀW)^{−1/2} of equal weights is a contraction, and so is any part of it: for prefix sums and ranges UᵀW is the
-root of a matrix with known eigenvalues, for a tree its diagonal adds up over the levels. Under replace-one the law is
-on all pairs of cells alike, E[s sᵀ] = 2/(n−1) · W (I − 11ᵀ/n) Wᵀ, and the bound 2/(n−1) (tr UᵀW − 1ᵀUᵀW1/n)².
+root of a matrix with known eigenvalues, for a tree its diagonal adds up over the levels.
+
+Under replace-one the law is on pairs of cells: E[s sᵀ] = W L Wᵀ, and the limit is (tr UᵀW L^{1/2})². For prefix sums
+and ranges it is the best of the laws that take pairs of the same two groups of cells alike; it leaves out cells that
+are near each other. For a tree both cells are drawn from the law λ of one: with M = W λ Wᵀ and v = W λ, different cells
+have 2 (M − v vᵀ)/(1 − Σ λ²), and the trace of the root of M − v vᵀ is at least tr M^{1/2} − ‖v‖.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from gaussmith.numerics.levelled_maps import Tree
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.reflections import Reflection
+
+GROUPS = 16
+"""Groups of adjacent cells whose pairs are alike in a law. More gain a thousandth."""
+
+_ROUNDS = 300
+"""Steps towards the best law; every law gives a limit."""
 
 _SLACK = 1e-9
 """What doubles and fast transforms may be off: far more than they are, some 10^−12 at a million cells."""
@@ -34,36 +45,79 @@ def limit_of_runs(kind: str, cells: int, branching: int = 2, *, pairs: bool = Fa
     (17.7, 24.44)
     """
     if not pairs:
-        squared = _of_tree(cells, branching) if kind == TREE else _of_reflection(kind, cells)
+        squared = _of_tree(cells, branching)[0] if kind == TREE else _of_reflection(kind, cells)
         return squared * (1.0 - _SLACK)
     if cells < 2:
         return 0.0
-    trace, across = _pairs_of_tree(cells, branching) if kind == TREE else _pairs_of_reflection(kind, cells)
-    root = max(0.0, trace * (1.0 - _SLACK) - across * (1.0 + _SLACK))
-    return root * root * 2.0 / (cells - 1) * (1.0 - _SLACK)
+    root = _pairs_of_tree(cells, branching) if kind == TREE else _pairs_of_reflection(kind, cells)
+    return max(0.0, root) ** 2 * (1.0 - _SLACK)
 
 
 def _of_reflection(kind: str, cells: int) -> float:
     """The sum of squares on the diagonal of (WᵀW)^{1/2}."""
-    line, root = _root(kind, cells)
-    diagonal = line.diagonal(root)
+    line = Reflection(cells, "odd" if kind == "ranges" else "mixed")
+    diagonal = line.diagonal(np.sqrt((cells + 1.0 if line.odd else 1.0) / (4.0 * line.squared_sines)))
     return float(diagonal @ diagonal)
 
 
-def _pairs_of_reflection(kind: str, cells: int) -> tuple[float, float]:
-    """tr (WᵀW)^{1/2}, and 1ᵀ(WᵀW)^{1/2}1 / n."""
-    line, root = _root(kind, cells)
-    return float(root.sum()), float(line.times(root, np.ones(cells)).sum()) / cells
+def _pairs_of_reflection(kind: str, cells: int) -> float:
+    """tr Q L^{1/2} at the best law on pairs of groups, Q = UᵀW.
+
+    With λ_pq the chance of cells of groups p and q, sizes b and r_p = Σ_q λ_pq, L has the eigenvalue 2 r_p/b_p on
+    vectors in group p that add up to 0, and 2 (diag(r_p/b_p) − λ_pq/√(b_p b_q)) on those that are even in each group.
+    """
+    times, diagonal = _root_of_ranges(cells) if kind == "ranges" else _root_of_prefix(cells)
+    ends = np.arange(min(GROUPS, cells) + 1) * cells // min(GROUPS, cells)
+    sizes = np.diff(ends).astype(float)
+    even = np.repeat(np.eye(len(sizes)) / np.sqrt(sizes), np.diff(ends), axis=1)
+    Q = np.array([even @ times(each) for each in even])
+    within = np.maximum(np.add.reduceat(diagonal, ends[:-1]) - np.diag(Q), 0.0)
+    law = np.outer(sizes, sizes) * (1.0 - np.eye(len(sizes)))
+    best = 0.0
+    for _ in range(_ROUNDS):
+        law /= law.sum()
+        found, slopes = _trace_of_pairs(law, sizes, (Q + Q.T) / 2.0, within)
+        best = max(best, found)
+        law = law * np.maximum(slopes, 0.0) ** 2
+    return best
 
 
-def _root(kind: str, cells: int) -> tuple[Reflection, Array]:
-    """The eigenvalues of (WᵀW)^{1/2}."""
-    line = Reflection(cells, odd=kind == "ranges")
-    return line, np.sqrt((cells + 1.0 if line.odd else 1.0) / (4.0 * line.squared_sines))
+def _root_of_prefix(cells: int) -> tuple[Callable[[Array], Array], Array]:
+    """The root of WᵀW on vectors that add up to 0, as a product and by its diagonal: a cosine wave each."""
+    line = Reflection(cells, "even")
+    root = np.append(0.0, 1.0 / np.sqrt(4.0 * line.squared_sines[1:]))
+    return lambda vector: line.times(root, vector), line.diagonal(root)
 
 
-def _of_tree(cells: int, branching: int) -> float:
-    """(tr (E s sᵀ)^{1/2})² at least, by two kinds of laws.
+def _root_of_ranges(cells: int) -> tuple[Callable[[Array], Array], Array]:
+    """The same of ranges: with a cell more, which stays empty, the cells are a ring, and ranges its pairs of places."""
+    from scipy.fft import irfft, rfft
+
+    ring = cells + 1
+    sines = np.sin(np.pi * np.arange(1, ring // 2 + 1) / ring)
+    root = np.append(0.0, np.sqrt(ring) / (2.0 * sines))
+    own = irfft(root, ring)[0]
+    return lambda vector: irfft(rfft(vector, ring) * root, ring)[:cells], np.full(cells, own)
+
+
+def _trace_of_pairs(law: Array, sizes: Array, Q: Array, within: Array) -> tuple[float, Array]:
+    """tr Q L^{1/2}, and what it grows by with each chance."""
+    apart = 2.0 * law.sum(axis=1) / sizes
+    scale = 1.0 / np.sqrt(sizes)
+    values, vectors = np.linalg.eigh(np.diag(apart) - 2.0 * law * np.outer(scale, scale))
+    roots = np.sqrt(np.maximum(values, 0.0))
+    roots[0] = 0.0  # all cells alike: no difference of two of them
+    turned = vectors.T @ Q @ vectors
+    found = float(roots @ np.diag(turned)) + float(np.sqrt(apart) @ within)
+    both = np.add.outer(roots, roots)
+    both[0] = both[:, 0] = np.inf
+    inner = vectors @ (turned / both) @ vectors.T * np.outer(scale, scale)
+    own = np.diag(inner) + within / sizes / (2.0 * np.sqrt(apart))
+    return found, np.add.outer(own, own) - 2.0 * inner
+
+
+def _of_tree(cells: int, branching: int) -> tuple[float, Array]:
+    """(tr (E s sᵀ)^{1/2})² at least, by the better of two kinds of laws; and the chance of each cell in it.
 
     U is that of the tree with b^k cells, k the depth of this one: of a node of level L, m_L = b^{k−L} cells, it has at
     each of them m_L (g_0^{−1/2}/b^k + Σ_{1≤l≤L} g_l^{−1/2} (1 − 1/b)/m_l), g_l = Σ_{L≥l} m_L being the eigenvalues.
@@ -84,22 +138,25 @@ def _of_tree(cells: int, branching: int) -> float:
     root = np.sqrt(several)
     g = np.cumsum(b ** np.arange(k))[::-1]  # eigenvalues of the tree of nodes, from the first level on
     shares = np.append(1.0, np.diff(b ** np.arange(k))) / len(last)
-    best = float(diagonal @ diagonal)
+    best, law = float(diagonal @ diagonal), diagonal**2
     for kappa in np.append(0.0, 1.0 / np.sqrt(np.geomspace(1.0, 4.0 * b, 33))):
         A, H = float(shares @ (g / np.sqrt(g + kappa**2))), float(shares @ (1.0 / np.sqrt(g + kappa**2)))
         each = A + np.where(several > 1, kappa * H / root + (several - 1) / root, 0.0)
-        best = max(best, float(counts[several] @ each**2))
-    return best
+        if (found := float(counts[several] @ each**2)) > best:
+            of_size = np.zeros(len(counts))
+            of_size[several] = each**2 / several
+            best, law = found, np.repeat(of_size[last], last)
+    return best, law / law.sum()
 
 
-def _pairs_of_tree(cells: int, branching: int) -> tuple[float, float]:
-    """tr UᵀW, U as above, and an upper bound of 1ᵀUᵀW1 / n: |1ᵀUᵀW1| ≤ ‖U1‖ ‖W1‖ ≤ √n ‖W1‖."""
-    tree = Tree(cells, branching)
-    alone, below = _diagonals(float(branching), tree.depth)
-    single = int((tree.last_sizes == 1).sum())
-    starts, stops = tree.ranges
-    lengths = (stops - starts).astype(float)
-    return single * alone + (cells - single) * below, math.sqrt(float(lengths @ lengths) / cells)
+def _pairs_of_tree(cells: int, branching: int) -> float:
+    """√(2/(1 − Σ λ²)) (tr M^{1/2} − ‖v‖), by the law of one cell."""
+    squared, law = _of_tree(cells, branching)
+    starts, stops = Tree(cells, branching).ranges
+    sums = np.append(0.0, np.cumsum(law))
+    across = sums[stops] - sums[starts]
+    root = math.sqrt(squared) * (1.0 - _SLACK) - math.sqrt(float(across @ across)) * (1.0 + _SLACK)
+    return math.sqrt(2.0 / (1.0 - float(law @ law))) * root
 
 
 def _diagonals(b: float, depth: int) -> tuple[float, float]:
