@@ -11,7 +11,7 @@ from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
 from gaussmith.domains.points import PointCodes
 from gaussmith.domains.sparse import SparseCodes
 from gaussmith.domains.votes import VoteCodes
-from gaussmith.problem.codes import BallCodes
+from gaussmith.problem.codes import BallCodes, BoxCodes
 from gaussmith.problem.sql import INFINITY
 
 
@@ -85,12 +85,24 @@ def test_cells_of_columns_and_of_lengths_are_half_open() -> None:
     ]
 
 
+def test_boxes_are_clamped_from_below_by_a_sum_and_from_above_by_a_comparison() -> None:
+    known, coded = BoxCodes.for_bounds([0.0, -2.0], [1.0, 2.0], [0.25, 9.0]).spell(range(2))
+    assert known == ["coalesce(x0, 0.25D) x0", "coalesce(x1, 2.0D) x1"]
+    half, scale = 2.0**40, 2.0**41
+    assert coded == [
+        f"try_cast(if(x0 < 1.0D, abs(x0) * {half!r}D + x0 * {half!r}D + 0.5D, "
+        f"if(isnan(x0), {scale / 4 + 0.5!r}D, {scale + 0.5!r}D)) as bigint) c0",
+        f"try_cast(if(x1 < 2.0D, abs((x1 - -2.0D)) * {half / 4!r}D + (x1 - -2.0D) * {half / 4!r}D + 0.5D, "
+        f"if(isnan(x1), {scale + 0.5!r}D, {scale + 0.5!r}D)) as bigint) c1",
+    ]
+
+
 def test_moments_multiply_the_codes_of_the_columns_they_need() -> None:
     codes = MomentCodes(coarse_codes(np.zeros(3), np.full(3, 64.0), np.zeros(3), None), ((0, 0), (0, 2)))
     known, coded, made = codes.spell(range(1, 5))
     assert [text.split()[-1] for text in known] == ["x0", "x1", "x2"]
     assert [text.split()[-1] for text in coded] == ["v0", "v1", "v2"]
-    assert all(text.endswith(f" * 16384.0D + 0.5D) v{i}") for i, text in enumerate(coded))
+    assert all(text.startswith(f"try_cast(if(x{i} < 64.0D, abs(x{i}) * 8192.0D + ") for i, text in enumerate(coded))
     assert made == [
         "cast(cast(v1 as double) as bigint) c1",
         "cast(cast(v2 as double) as bigint) c2",
