@@ -73,8 +73,8 @@ def say_workloads(found: Findings) -> None:
             own, wall, _ = timed(lambda plan=plan, cells=cells: plan.release(np.arange(cells)).values)
             found.say(f"{kind} over {cells:,} cells: released and read, processor seconds", own, f"{wall:.2f} s wall")
     replaced = [
-        ("prefix", 1024, 30),
-        ("ranges", 1024, 30),
+        ("prefix", 1024, 1.5),
+        ("ranges", 1024, 1.5),
         ("prefix", 4096, 5),
         ("ranges", 4096, 5),
         ("prefix", 10**6, 5),

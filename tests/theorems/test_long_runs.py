@@ -164,7 +164,7 @@ def test_ranges_of_many_cells_are_within_a_percent_of_the_limit():
 
 
 @pytest.mark.parametrize(
-    ("make", "n"), [(gm.workloads.prefix, 1500), (gm.workloads.prefix, 100_000), (gm.workloads.ranges, 2050)]
+    ("make", "n"), [(gm.workloads.prefix, 600), (gm.workloads.prefix, 100_000), (gm.workloads.ranges, 2050)]
 )
 def test_runs_of_a_public_number_of_records_are_within_3_percent_of_the_limit(make, n):
     """A third of the variance more than the limit is what noise for a secret number of records would take."""

@@ -41,7 +41,7 @@ MAX_SOLVED = 2048
 """Limit on cells for the numerical solver."""
 
 MAX_SLOW = 512
-"""Cells above which prefix sums, ranges and trees are solved only if their closed form is over 1 % from the limit."""
+"""Cells above which prefix sums, ranges and trees are solved only if their closed form is not near the limit."""
 
 MAX_POINTS = 100_000
 """Limit on points for the numerical solver."""

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 KINDS = ("prefix", "ranges", "tree")
 
-MAX_PAIRED = 1024
-"""Cells above which pairs of them take the numerical solver more than ten seconds."""
-
 _NEAR = {"prefix": 3.9, "ranges": 5.9}
 """Where the number of records is public, noise is alike over a distance of about all cells divided by this."""
 
@@ -58,12 +55,11 @@ def long_runs(problem: Problem[Cells], runs: Runs) -> list[Candidate]:
 
 
 def is_near_limit(problem: Problem[Cells], runs: Runs) -> bool:
-    """Whether the shape for long runs is within 1 % of the limit; within 3 % where solving takes many seconds."""
+    """Whether the shape for long runs is within 1 % of the limit; 3 % under replace-one: solving takes long."""
     pairs = not problem.secret_count
     limit = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=pairs)
     (found,) = long_runs(problem, runs)
-    near = 1.03 if pairs and runs.cells > MAX_PAIRED else 1.01
-    return found.price(problem) <= near * float(problem.features.weights.min()) * limit
+    return found.price(problem) <= (1.03 if pairs else 1.01) * float(problem.features.weights.min()) * limit
 
 
 def _of_reflection(problem: Problem[Cells], runs: Runs) -> Shape:
