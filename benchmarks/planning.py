@@ -61,6 +61,7 @@ def say_workloads(found: Findings) -> None:
         ("prefix", 4096, 30),
         ("ranges", 4096, 30),
         ("tree", 4096, 30),
+        ("tree", 5000, 30),
         ("prefix", 10**5, 5),
         ("prefix", 10**6, 5),
         ("tree", 10**6, 5),

@@ -7,7 +7,8 @@ Survivors need a reason in proofs/mutation/reasons.toml.
 Writes docs/evidence/mutants.json; leaves with 1 if a survivor has no reason, or a reason no survivor.
 
     ./run prove mutants                                all of it, hours; goes on where it was stopped
-    ./run prove mutants --only noise --rate 0.1        a tenth of the mutants of some modules; nothing is written
+    ./run prove mutants --only noise,codes             those of some modules; of the others what is written stays
+    ./run prove mutants --only noise --rate 0.1        a tenth of them; nothing is written
     ./run prove mutants --again --seconds 60           survivors without a reason again, with new tests and slow ones
     ./run prove mutants --report                       the evidence from what is known, and survivors without a reason
 """
@@ -15,6 +16,7 @@ Writes docs/evidence/mutants.json; leaves with 1 if a survivor has no reason, or
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -32,7 +34,7 @@ sys.path[:0] = [str(ROOT / "tests" / "shared"), str(ROOT / "proofs" / "mutation"
 
 import pytest  # noqa: E402
 from campaign import LONGEST, Case, Cover, Fates, Modules  # noqa: E402
-from evidence import write_found  # noqa: E402
+from evidence import commit, write_found  # noqa: E402
 from mutant_loading import PROBES, Hook, find_plant, with_probes  # noqa: E402
 from mutant_runs import Killer, Recorder, judge_afresh, read_lines  # noqa: E402
 from mutants import mutate  # noqa: E402
@@ -170,11 +172,12 @@ def read_reasons() -> dict[str, str]:
 def report(asked: argparse.Namespace, seconds: float) -> int:
     """Count, write the evidence, and print what survived without a reason."""
     fates, reasons = Fates(TRIED), read_reasons()
-    made, counts = Counter[str](), {group: Counter[str]() for group in GROUPS}
-    explained: list[dict[str, str]] = []
-    open_ones: list[str] = []
-    stale, taken = set(reasons), 0.0
-    for case in MODULES.cases(list(GROUPS)):
+    made, counts = Counter[str](), {group: Counter[str]() for group in asked.only}
+    kept = read_others(asked.only)
+    explained, open_ones, taken = kept["explained_ones"], kept["open"], kept["seconds"]
+    modules = {name for group in asked.only for name in MODULES.sources[group]}
+    stale = {key for key in reasons if key.split()[0] in modules}
+    for case in MODULES.cases(asked.only):
         key, found = case.mutant.key, fates.of(case)
         made[case.group] += 1
         if found is None or found["fate"] == "later":
@@ -191,8 +194,11 @@ def report(asked: argparse.Namespace, seconds: float) -> int:
             print(f"{found['tests']:4} tests: {key}")
     for key in sorted(stale):
         print(f"a reason without a survivor: {key}")
-    rows = {group: _row(made[group], counts[group]) for group in GROUPS}
-    total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
+    tried = {group: {**_row(made[group], counts[group]), "commit": commit()[:12]} for group in asked.only}
+    rows = {
+        group: {**kept["modules"], **tried}[group] for group in GROUPS if group in kept["modules"] or group in tried
+    }
+    total = {name: sum(row[name] for row in rows.values()) for name in _row(0, Counter())}
     tests = [each for each in read_lines(TESTED) if each["code"] == 0 and each["seconds"] <= LONGEST]
     found = {
         **total,
@@ -205,6 +211,23 @@ def report(asked: argparse.Namespace, seconds: float) -> int:
         write_found(FILE, CLAIM, None, max(taken, seconds), found, ["gaussmith", "numpy", "scipy", "polars", "pytest"])
     print(total)
     return 0 if not open_ones and not stale else 1
+
+
+def read_others(only: list[str]) -> dict[str, Any]:
+    """What is written of the modules that are not tried now, each with the commit at which it was."""
+    if only == list(GROUPS) or not FILE.exists():
+        return {"modules": {}, "explained_ones": [], "open": [], "seconds": 0.0}
+    told = json.loads(FILE.read_text("utf-8"))
+    others = [case.mutant.key for case in MODULES.cases([group for group in GROUPS if group not in only])]
+    rows = {
+        group: {"commit": told["commit"][:12], **row} for group, row in told["modules"].items() if group not in only
+    }
+    return {
+        "modules": rows,
+        "explained_ones": [each for each in told["explained_ones"] if each["mutant"] in others],
+        "open": [key for key in told["open"] if key in others],
+        "seconds": told["seconds"],
+    }
 
 
 def _row(made: int, counts: Counter[str]) -> dict[str, int]:
@@ -239,7 +262,7 @@ def main() -> int:
     if asked.step:
         STEPS[asked.step](asked)
         return 0
-    asked.write = asked.only == list(GROUPS) and asked.rate == 1
+    asked.write = asked.rate == 1
     for step in () if asked.report else STEPS:
         with (STATE / f"{step}.log").open("a", encoding="utf-8") as log:
             words = [sys.executable, "-P", __file__, *sys.argv[1:], "--step", step]

@@ -98,7 +98,7 @@ def test_a_tree_is_split_and_lifted_as_it_says(n, branching):
     tree, rng = Tree(n, branching), np.random.default_rng(n)
     pairs = list(_tree_by_recursion(0, n, branching))
     assert list(zip(*(each.tolist() for each in tree.ranges), strict=True)) == pairs
-    lift = LevelledLift(tree, 0.7, rng.uniform(0.5, 2, tree.depth))
+    lift = LevelledLift(tree, 0.7, rng.uniform(0.5, 2, tree.depth), rng.integers(1, 9, len(tree.kinds)))
     gram = lift.dense().T @ lift.dense()
     sizes = np.diag(gram)
     assert np.sqrt(sizes.max()) <= lift.largest_norm(pairs=False)
@@ -107,7 +107,7 @@ def test_a_tree_is_split_and_lifted_as_it_says(n, branching):
     sums = [int(x[a:b].sum()) for a, b in pairs]
     assert np.allclose(read.times(lift.times(x.astype(float))), [*sums, sums[0]])
     assert np.allclose(np.linalg.norm(read.dense(), axis=1), read.row_norms())
-    coordinates = lift._contrasts(x.astype(object))
+    coordinates = lift._contrasts(x.astype(object) * lift._of_cells)
     want = [
         (Fraction(float(w)) * int(c) + Fraction(1, 2)).__floor__()
         for w, c in zip(lift.entries, coordinates, strict=True)
@@ -137,7 +137,7 @@ def test_plans_of_many_cells_state_their_errors_and_a_valid_limit(
     solved = gm.plan(gm.Cells(n), G, **given)
     assert plan.lower_bound <= solved.price * (1 + 1e-9) <= plan.price * (1 + 2e-3)
     reflected, pairs = name in ("prefix", "ranges"), neighbours == "replace-one"
-    assert plan.price / solved.lower_bound < (1.16 + 0.01 * pairs if not reflected else 1.03 if pairs else 1.02)
+    assert plan.price / solved.lower_bound < (1.03 if pairs else 1.02)
     if pairs:
         assert plan.lower_bound / solved.price > (0.97 if reflected else 0.87)
         gram = lift.dense().T @ lift.dense()
@@ -243,8 +243,11 @@ def test_maps_that_were_damaged_are_refused():
     ):
         with refused("reflected-matrix-malformed"):
             Staircase.from_dict({"cells": 9, "ends": "mixed", "edges": [0], "heights": [5]} | steps)
-    tree = LevelledDecode(LevelledLift(Tree(9, 2), 1.0, np.ones(4))).to_dict()
+    tree = LevelledDecode(LevelledLift(Tree(9, 2), 1.0, np.ones(4), np.ones(2, np.int64))).to_dict()
     assert matrix_from_dict(tree).shape == (17, 9)
-    for field, value in (("sizes", [1.0]), ("sizes", [1.0, 1.0, 1.0, 0.0]), ("root", -1.0)):
+    for field, value in (
+        ("sizes", [1.0]), ("sizes", [1.0, 1.0, 1.0, 0.0]), ("root", -1.0), ("columns", [1]), ("columns", [1, 0]),
+        ("columns", [1, 1 << 17]),
+    ):  # fmt: skip
         with refused("levelled-matrix-malformed"):
             matrix_from_dict(tree["lift"] | {field: value})

@@ -10,11 +10,14 @@ which are orthogonal with squared lengths i(i+1): whole numbers, each scaled by 
 many coordinates as cells. With noise of size 1/s_l² on contrasts of length one, a child of a node of r children has
 
     variance(child) = variance(node)/r² + (1 − 1/r)/s_l²;      a cell moves the lift by  s_0² + Σ_l (1 − 1/r) s_l².
+
+Nodes of the last level have one number r of cells, or two. A cell that has fewer beside it would move the lift by less,
+so cells are scaled first, by one whole number for each r. What is then read of a node adds up its cells, scaled back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -25,6 +28,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
 from gaussmith.numerics.products import scale_exactly
+from gaussmith.numerics.reflected_maps import COLUMN_BITS
 from gaussmith.values import dataclass
 
 
@@ -59,12 +63,15 @@ class Tree:
         """How many cells the nodes of the last level have."""
         return np.diff(self.starts[-1], append=self.cells)
 
-    @property
-    def shares(self) -> Array:
-        """1 − 1/r for the most children r of a node, for each level: what a cell moves of contrasts of length one."""
-        found = np.full(self.depth, 1.0 - 1.0 / self.branching)
-        found[-1] = 1.0 - 1.0 / float(self.last_sizes.max())
-        return found
+    @cached_property
+    def kinds(self) -> Words:
+        """How many cells nodes of the last level can have: one number, or two."""
+        return np.unique(self.last_sizes)
+
+    @cached_property
+    def kind_of_node(self) -> Words:
+        """The place in `kinds` of every node of the last level."""
+        return np.searchsorted(self.kinds, self.last_sizes)
 
     @cached_property
     def ranges(self) -> tuple[Words, Words]:
@@ -108,13 +115,17 @@ class LevelledLift(Matrix):
     tree: Tree
     root: float
     sizes: Array
+    columns: Words
+    """What cells are multiplied by first, for each of the tree's kinds."""
 
     def __post_init__(self) -> None:
         fits = self.sizes.shape == (self.tree.depth,) and self.root >= 0
+        fits = fits and self.columns.shape == self.tree.kinds.shape
+        fits = fits and bool(((self.columns > 0) & (self.columns <= 1 << COLUMN_BITS)).all())
         if not fits or not np.isfinite(np.append(self.sizes, self.root)).all() or not (self.sizes > 0).all():
             raise PlanError(
                 "a lift of a tree with numbers that do not fit",
-                "it has one positive number for each level",
+                "it has one positive number for each level, and for each kind of cells",
                 "plan again",
                 code="levelled-matrix-malformed",
             )
@@ -157,14 +168,24 @@ class LevelledLift(Matrix):
             sums = running[:, -1]
         return np.concatenate([sums, *found[::-1]])
 
+    @cached_property
+    def of_nodes(self) -> Words:
+        """What the cells of each node of the last level are multiplied by."""
+        return np.asarray(self.columns[self.tree.kind_of_node])
+
+    @cached_property
+    def _of_cells(self) -> Words:
+        return np.repeat(self.of_nodes, self.tree.last_sizes)
+
     def times(self, vector: Array) -> Array:
-        return np.asarray(self._contrasts(vector) * self.entries)
+        return np.asarray(self._contrasts(vector * self._of_cells) * self.entries)
 
     def exact_times(self, vector: Integers) -> Integers:
         whole = np.asarray(vector, object if not isinstance(vector, np.ndarray) else None)
-        if whole.dtype != object and int(np.abs(whole).max(initial=0)) >= 2**62 // (2 * self.tree.cells):
+        most = 2**62 // (2 * self.tree.cells * int(self.columns.max()))
+        if whole.dtype != object and int(np.abs(whole).max(initial=0)) >= most:
             whole = whole.astype(object)
-        found = self._contrasts(whole)
+        found = self._contrasts(whole * self._of_cells)
         return scale_exactly(self.entries, found if found.dtype != object else found.tolist())
 
     def scaled(self, columns: Array) -> LevelledLift:
@@ -186,20 +207,33 @@ class LevelledLift(Matrix):
         return self._refuse_kind() if bounds.levelled is None else bounds.levelled(self)
 
     def largest_norm(self, pairs: bool) -> float:
-        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs, which part at some level."""
+        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs, which part at some level.
+
+        Above it both move the same, but for their scales d and d′; there by d² + d′² − (d − d′)²/b; below each alone.
+        """
+        b, d = self.tree.branching, self.columns.astype(float)
         # A contrast of length one is multiplied by its level's size, but for four roundings.
         squares = (self.sizes * (1.0 + 2.0**-49)) ** 2
-        moved = self.tree.shares * squares
-        if pairs:
-            below = np.cumsum(moved[::-1])[::-1] - moved
-            found = float((2.0 * (squares + below)).max())
+        moved = (1.0 - 1.0 / b) * squares[:-1]
+        last = (1.0 - 1.0 / self.tree.kinds) * squares[-1]
+        above = self.root**2 + np.append(0.0, np.cumsum(moved))
+        if not pairs:
+            found = float((d**2 * (above[-1] + last)).max())
         else:
-            found = self.root**2 + float(moved.sum())
+            of_same_node = 2.0 * np.where(self.tree.kinds > 1, d, 0.0) ** 2 * squares[-1]
+            below = np.cumsum(moved[::-1])[::-1] - moved
+            apart, both = np.subtract.outer(d, d) ** 2, np.add.outer(d**2, d**2)
+            own = np.add.outer(d**2 * last, d**2 * last)
+            found = float(of_same_node.max())
+            for k in range(len(moved)):
+                at = apart * above[k] + (both - apart / b) * squares[k] + both * below[k] + own
+                found = max(found, float(at.max()))
         return sqrt_upward(found * (1.0 + 2.0**-40))
 
     def to_dict(self) -> dict[str, Any]:
         tree = {"cells": self.tree.cells, "branching": self.tree.branching}
-        return {"kind": "levelled lift", **tree, "root": self.root, "sizes": self.sizes.tolist()}
+        scales = {"root": self.root, "sizes": self.sizes.tolist(), "columns": self.columns.tolist()}
+        return {"kind": "levelled lift", **tree, **scales}
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,11 +265,43 @@ class LevelledDecode(Matrix):
         kinds, last = lift._last_contrasts, tree.last_sizes
         full = np.zeros((len(last), b - 1))
         full[np.repeat(np.arange(len(last)), last - 1), kinds] = vector[at:] / (lift.weights[-1] * lengths)[kinds]
-        cells = nodes[-1][:, None] / last[:, None] + _spread(full)
+        cells = (nodes[-1][:, None] / last[:, None] + _spread(full)) / lift.of_nodes[:, None]
         kept = (np.arange(b) < last[:, None]) & (last > 1)[:, None]
+        nodes[-1] = nodes[-1] / lift.of_nodes
+        for level in reversed(range(tree.depth - 1)):
+            nodes[level] = nodes[level + 1].reshape(-1, b).sum(axis=1)
         found = np.concatenate([*nodes, cells[kept]])[tree.order]
+        if not lift.root:
+            found = found - self._public * found[0]
         found = np.append(found, found[0]) if self.counted else found
         return found if self.rows is None else found[self.rows]
+
+    @cached_property
+    def _public(self) -> Array:
+        """What each answer takes from the sum of all cells where that is public."""
+        levels = [mean * float(self.lift.tree.branching) ** -k for k, mean in enumerate(self._means)]
+        return self._ordered(levels, lambda node, r: node / r) / float(self._means[0][0])
+
+    @property
+    def public(self) -> Array:
+        """The same, of the answers that are picked."""
+        return self._public if self.rows is None else self._public[self.rows]
+
+    @cached_property
+    def _means(self) -> list[Array]:
+        """What a node, as the lift sees it, adds to its cells as they are: the mean over its parts, level by level."""
+        found = [1.0 / self.lift.of_nodes]
+        for _ in range(self.lift.tree.depth - 1):
+            found.append(found[-1].reshape(-1, self.lift.tree.branching).mean(axis=1))
+        return found[::-1]
+
+    def _ordered(self, levels: list[Array], of_cells: Callable[[Array, Array], Array]) -> Array:
+        """Values of all nodes, level by level, in the order of answers; those of cells from their node and its size."""
+        last = self.lift.tree.last_sizes
+        several = np.repeat(np.flatnonzero(last > 1), last[last > 1])
+        return np.concatenate([*levels, of_cells(levels[-1][several], last[several].astype(float))])[
+            self.lift.tree.order
+        ]
 
     def exact_times(self, vector: Integers) -> NoReturn:
         raise PlanError("answers as a lift", "they are computed in doubles only", "plan again", code="answers-as-lift")
@@ -245,45 +311,55 @@ class LevelledDecode(Matrix):
 
     @cached_property
     def _norms(self) -> Array:
-        lift, tree, b = self.lift, self.lift.tree, self.lift.tree.branching
+        """A node of mean m is m·Z and independent noise: Z what the lift sees of it, the noise that of its own parts.
+
+        Where the sum of all is public, its noise, which comes from how means differ, is taken off by shares.
+        """
+        lift, tree, b, means = self.lift, self.lift.tree, self.lift.tree.branching, self._means
         inverse = 1.0 / lift.sizes**2  # variances of contrasts of length one
-        variances = [1.0 / lift.root**2 if lift.root else 0.0]
+        of_lift = [1.0 / lift.root**2 if lift.root else 0.0]
         for own in inverse[:-1].tolist():
-            variances.append(variances[-1] / b**2 + (1.0 - 1.0 / b) * own)
-        per_level = np.array([*variances, 0.0])
-        found = per_level[tree.levels]
-        cells, r = tree.levels == tree.depth, tree.children
-        found[cells] = variances[-1] / r[cells] ** 2 + (1.0 - 1.0 / r[cells]) * inverse[-1]
-        return np.asarray(np.sqrt(np.append(found, found[0]) if self.counted else found))
+            of_lift.append(of_lift[-1] / b**2 + (1.0 - 1.0 / b) * own)
+        rest = [np.zeros(len(means[-1]))]
+        for k in reversed(range(tree.depth - 1)):
+            parts = means[k + 1].reshape(-1, b)
+            spread = ((parts - means[k][:, None]) ** 2).sum(axis=1)
+            rest.append(rest[-1].reshape(-1, b).sum(axis=1) + inverse[k] * spread)
+        rest = rest[::-1]
+        levels = [mean**2 * own + other for mean, own, other in zip(means, of_lift, rest, strict=True)]
+        if not lift.root:
+            shared = np.zeros(1)  # of Z with the sum of all
+            for k, mean in enumerate(means):
+                if k:
+                    shared = np.repeat(shared / b, b) + inverse[k - 1] * (mean - np.repeat(means[k - 1], b))
+                share = mean * float(b) ** -k / means[0][0]
+                levels[k] = levels[k] + share * (share * rest[0][0] - 2.0 * (rest[k] + mean * shared))
+            levels[0] = np.zeros(1)
+        alone = np.repeat(1.0 / lift.of_nodes**2, tree.last_sizes)[np.repeat(tree.last_sizes > 1, tree.last_sizes)]
+        found = self._ordered(levels, lambda node, r: node / r**2 + alone * (1.0 - 1.0 / r) * inverse[-1])
+        found = np.sqrt(np.maximum(found, 0.0))
+        return np.append(found, found[0]) if self.counted else found
 
     def row_norms(self) -> Array:
         return self._norms if self.rows is None else self._norms[self.rows]
 
     def row(self, i: int) -> Array:
-        """One row: the transpose of `times`, on the path from the first node down."""
-        tree, b, lift = self.lift.tree, self.lift.tree.branching, self.lift
+        """One row: the transpose of `times`, from the cells up."""
+        lift, tree, b = self.lift, self.lift.tree, self.lift.tree.branching
         place = range(self.shape[0])[i] if self.rows is None else int(self.rows[i])
         place = 0 if place == len(tree.order) else place
-        start, level = int(tree.ranges[0][place]), int(tree.levels[place])
-        row, at = np.zeros(tree.cells), 1
-        steps: list[tuple[int, int, int]] = []  # the first coordinate, the children and the child on the path
-        for depth in range(level):
-            node = int(np.searchsorted(tree.starts[depth], start, side="right")) - 1
-            if depth < tree.depth - 1:
-                child = int(np.searchsorted(tree.starts[depth + 1], start, side="right")) - 1 - node * b
-                steps.append((at + node * (b - 1), b, child))
-                at += len(tree.starts[depth]) * (b - 1)
-            else:
-                first, counts = int(tree.starts[depth][node]), tree.last_sizes
-                steps.append((at + int((counts[:node] - 1).sum()), int(counts[node]), start - first))
-        share = 1.0
-        for depth in reversed(range(level)):
-            first, r, child = steps[depth]
-            i_ = np.arange(1, r)
-            values = np.where(i_ > child, 1.0, np.where(i_ == child, -i_, 0.0)) / (i_ * (i_ + 1.0))
-            row[first : first + r - 1] = share * values / lift.weights[depth, : r - 1]
-            share /= r
-        row[0] = share / lift.root if lift.root else 0.0
+        inside = np.full(tree.cells, 0.0 if lift.root else -self._public[place])
+        inside[int(tree.ranges[0][place]) : int(tree.ranges[1][place])] += 1.0
+        k, scaled, stop = np.arange(1, b), inside / lift._of_cells, tree.cells - int((tree.last_sizes - 1).sum())
+        row = lift._contrasts(scaled)
+        row[stop:] /= (lift.weights[-1] * k * (k + 1))[lift._last_contrasts]
+        nodes = np.add.reduceat(scaled, tree.starts[-1]) / tree.last_sizes
+        for weights in lift.weights[-2::-1]:
+            parts = nodes.reshape(-1, b)
+            contrasts = (np.cumsum(parts, axis=1)[:, :-1] - k * parts[:, 1:]) / (weights * k * (k + 1))
+            row[stop - contrasts.size : stop] = contrasts.ravel()
+            nodes, stop = parts.mean(axis=1), stop - contrasts.size
+        row[0] = nodes[0] / lift.root if lift.root else 0.0
         return row
 
     def dense(self) -> Array:
@@ -312,7 +388,8 @@ def levelled_from_dict(fields: dict[str, Any]) -> LevelledLift | LevelledDecode:
     """The map described by `to_dict`."""
     if fields["kind"] == "levelled lift":
         tree = Tree(int(fields["cells"]), int(fields["branching"]))
-        return LevelledLift(tree, float(fields["root"]), np.array(fields["sizes"], float))
+        columns = np.array(fields["columns"], np.int64)
+        return LevelledLift(tree, float(fields["root"]), np.array(fields["sizes"], float), columns)
     lift = levelled_from_dict(fields["lift"])
     assert isinstance(lift, LevelledLift)
     rows = None if fields["rows"] is None else np.array(fields["rows"], np.int64)
