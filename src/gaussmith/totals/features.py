@@ -13,7 +13,6 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
 `code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
 RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
 the person's sum up to half a code per row that counts, and T is k/n of its rows.
-
 **Rows of a total** may lie outside the bounds of the total (a refund, say), yet must be integers before they are added.
 With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e, p − 42), and
 
@@ -345,13 +344,14 @@ def _whole(steps: nw.Expr) -> nw.Expr:
 class Contribution:
     """What a person adds: features, the column that names the person (None: every row is one), and k = max_rows.
 
-    `ids` is what the source says that its ids are (see `gaussmith.expressions.identity`).
+    `ids` is what the source says of its ids (see `gaussmith.expressions.identity`); `timed`: integers stand for times.
     """
 
     features: tuple[Feature, ...]
     unit: str | None = None
     max_rows: int = 1
     ids: str | None = None
+    timed: bool = False
 
     def __post_init__(self) -> None:
         remedy = "give the number of rows that hardly anyone exceeds"

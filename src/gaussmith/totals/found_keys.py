@@ -179,7 +179,7 @@ def kept_keys(
         limbs = code_rows(rows, added, keys.columns)
         if added.unit is None:
             return limbs
-        return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit)
+        return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit, added.timed)
     rows = rows_of_kept(cut(keyed_rows(some, added, keys, engine)), frame, added, keys, engine, groups_per_unit, cut)
     return combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
 
@@ -258,7 +258,7 @@ def _spoken(value: Any, kind: str) -> Key:
     return int(value) if kind in ("integer", "digits") else str(value)
 
 
-def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: int) -> Frame:
+def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: int, timed: bool) -> Frame:
     """Of each person the m keys with most rows, ties by digest; only people with more than m are ranked."""
     import narwhals as nw
 
@@ -266,7 +266,9 @@ def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: in
     counted = combined.with_columns(nw.col("n").len().over("u").cast(nw.Int64).alias("held"))
     few = counted.filter(nw.col("held") <= groups_per_unit).select(*columns)
     many = counted.filter(nw.col("held") > groups_per_unit)
-    many = many.with_columns(nw.concat_str(_spelled(many, keys)).alias("spelled"), (0 - nw.col("n")).alias("fewest"))
+    many = many.with_columns(
+        nw.concat_str(_spelled(many, keys, timed)).alias("spelled"), (0 - nw.col("n")).alias("fewest")
+    )
     ranked = engine.digested(many, "spelled", "digest").with_columns(nw.lit(1).cast(nw.Int64).alias("one"))
     place = nw.col("one").cum_sum().over("u", order_by=["fewest", "digest", *keys.columns])
     best = ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit)
@@ -280,23 +282,24 @@ def _keep_in_passes(
     sums, seen = KeySums(keys.columns, spares), 0
     for cut in cuts_of(passes):
         combined = combine_rows(code_rows(cut(rows), added, keys.columns), added, ("u", *keys.columns))
-        seen += _put_kept(sums, fetch_pairs(combined, passes.engine, BATCH_KEYS), keys, groups_per_unit)
+        pairs = fetch_pairs(combined, passes.engine, BATCH_KEYS)
+        seen += _put_kept(sums, pairs, keys, groups_per_unit, added.timed)
     check_passes(passes, seen)
     return sums
 
 
-def _put_kept(sums: KeySums, pairs: pl.DataFrame | None, keys: KeyColumns, groups_per_unit: int) -> int:
+def _put_kept(sums: KeySums, pairs: pl.DataFrame | None, keys: KeyColumns, groups_per_unit: int, timed: bool) -> int:
     """Puts down the pairs that people keep; returns how many rows there were."""
     import narwhals as nw
 
     if pairs is None:
         return 0
-    kept: Any = _keep(nw.from_native(pairs.lazy()), keys, POLARS, groups_per_unit)
+    kept: Any = _keep(nw.from_native(pairs.lazy()), keys, POLARS, groups_per_unit, timed)
     sums.put(kept.to_native().select(*keys.columns, "held").collect(engine="streaming"))
     return int(pairs["n"].sum())
 
 
-def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
+def _spelled(frame: Frame, keys: KeyColumns, timed: bool) -> list[nw.Expr]:
     """Person and key as one text, each part after its length: ("a", "bc") and ("ab", "c") are told apart.
 
     People whose ids engines write differently (fractions, times) are left out of it: their ties go by the key alone.
@@ -304,7 +307,7 @@ def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
     import narwhals as nw
 
     schema = frame.collect_schema()
-    unit = ["u"] if schema["u"] == nw.String or schema["u"].is_integer() else []
+    unit = ["u"] if not timed and (schema["u"] == nw.String or schema["u"].is_integer()) else []
     parts: list[nw.Expr] = []
     for name in [*unit, *keys.columns]:
         value = nw.col(name)

@@ -294,7 +294,7 @@ def identified(source: Source, added: Contribution, taken: Sequence[str] = ()) -
         return added, {}
     ids = CODED_INTEGER if source.ids == INTEGER and added.unit in source.objects else source.ids
     whole = source.engine.exact_ids(source, added.unit, taken)
-    return replace(added, unit=whole.get(added.unit, added.unit), ids=ids), whole
+    return replace(added, unit=whole.get(added.unit, added.unit), ids=ids, timed=added.unit in whole), whole
 
 
 def _columns_needed(
