@@ -128,7 +128,8 @@ def _of_tree(cells: int, branching: int) -> tuple[float, Array]:
 
         tr ≥ Σ_q √λ_q (A + κ κ_q H + (c_q − 1)/√c_q),     A = tr G (G + κ²)^{−1/2} / V,   H = tr (G + κ²)^{−1/2} / V,
 
-    at its best λ the root of the sum of squares.
+    at its best λ the root of the sum of squares. For κ = 0, (W G^{−½} √(1 − u²), u) with any u_q on nodes of several
+    cells is a contraction, as W G^{−½} has orthonormal columns; the best u_q make √(A² + κ_q²) of the first two terms.
     """
     tree, b = Tree(cells, branching), float(branching)
     k, last = tree.depth, tree.last_sizes
@@ -141,7 +142,8 @@ def _of_tree(cells: int, branching: int) -> tuple[float, Array]:
     best, law = float(diagonal @ diagonal), diagonal**2
     for kappa in np.append(0.0, 1.0 / np.sqrt(np.geomspace(1.0, 4.0 * b, 33))):
         A, H = float(shares @ (g / np.sqrt(g + kappa**2))), float(shares @ (1.0 / np.sqrt(g + kappa**2)))
-        each = A + np.where(several > 1, kappa * H / root + (several - 1) / root, 0.0)
+        beside = kappa * H / root if kappa else np.hypot(A, 1.0 / root) - A
+        each = A + np.where(several > 1, beside + (several - 1) / root, 0.0)
         if (found := float(counts[several] @ each**2)) > best:
             of_size = np.zeros(len(counts))
             of_size[several] = each**2 / several
