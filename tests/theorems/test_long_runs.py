@@ -172,7 +172,6 @@ def test_runs_of_a_public_number_of_records_are_within_3_percent_of_the_limit(ma
     assert plan.block.shape.name == "reflected" and 1.0 <= plan.optimality < 1.03
 
 
-@pytest.mark.parametrize("make", [gm.workloads.prefix, gm.workloads.ranges])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(("n", "branching"), [(600, 2), (768, 2), (5000, 2), (3000, 3), (3000, 7), (3000, 50)])
 def test_trees_whose_splits_are_uneven_are_within_5_percent_of_the_limit(few_are_many, n, branching, neighbours):
@@ -182,6 +181,7 @@ def test_trees_whose_splits_are_uneven_are_within_5_percent_of_the_limit(few_are
     assert 1.0 <= plan.optimality < 1.05
 
 
+@pytest.mark.parametrize("make", [gm.workloads.prefix, gm.workloads.ranges])
 def test_the_public_number_of_records_takes_all_the_noise_it_can(few_are_many, make):
     """No other share of it would leave an answer with less: its noise and that of the sum of cells are uncorrelated."""
     n = 30
