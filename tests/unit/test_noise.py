@@ -198,6 +198,20 @@ def test_a_margin_within_the_stated_error_is_settled_exactly(monkeypatch):
     assert asked == [((20 << 48) + 2**47, level, height) for height in heights[:2]]
 
 
+def test_the_very_first_point_of_the_edge_cells_is_judged():
+    """At the left end of the bins, where the curve is next to nothing, and as high in its cell as can be."""
+    cover = make_cover()
+    drawn = np.full(4, cover.first_edge << decide.DIGITS, np.uint64)
+    served = iter([drawn.copy(), np.full(4, ONES, np.uint64)])
+    _, rejected = normal._throw(np.empty(4, np.int64), lambda _: next(served))
+    assert rejected.tolist() == [0, 1, 2, 3]
+
+
+def test_a_place_just_below_zero_may_be_as_near_to_it_as_it_likes():
+    """Between −½ and 0 the curve is between 708 and 803: a height of 750 is below it once the place is near 0."""
+    assert decide.decide(-1, 2 * 750, 1, 0, more=lambda: ONES)
+
+
 def test_two_keystreams_share_no_word():
     assert len(np.unique(np.concatenate([Keystream().words(1000) for _ in range(4)]))) == 4000
 
@@ -217,12 +231,13 @@ def test_few_words_are_those_of_the_system_and_many_need_one_key(monkeypatch):
     )
     stream = Keystream()
     assert stream.words(FEW).tobytes() == bytes(range(256)) * (8 * FEW // 256)
-    many = [stream.words(FEW + 1), stream.words(FEW + 1)]
+    sizes = [FEW + 1, FEW + 1, 3 * FEW, 2 * FEW]
+    many = [stream.words(size) for size in sizes]
     assert asked == [8 * FEW, 32]
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     own = Cipher(algorithms.AES(bytes(range(32))), modes.CTR(bytes(16))).encryptor()
-    assert [piece.tobytes() for piece in many] == [own.update(bytes(8 * (FEW + 1))) for _ in range(2)]
+    assert [piece.tobytes() for piece in many] == [own.update(bytes(8 * size)) for size in sizes]
 
 
 def test_a_keystream_refuses_another_process(monkeypatch):
