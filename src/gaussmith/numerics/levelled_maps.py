@@ -351,7 +351,7 @@ class LevelledDecode(Matrix):
         inside = np.full(tree.cells, 0.0 if lift.root else -self._public[place])
         inside[int(tree.ranges[0][place]) : int(tree.ranges[1][place])] += 1.0
         k, scaled, stop = np.arange(1, b), inside / lift._of_cells, tree.cells - int((tree.last_sizes - 1).sum())
-        row = lift._contrasts(scaled)
+        row: Array = np.asarray(lift._contrasts(scaled))
         row[stop:] /= (lift.weights[-1] * k * (k + 1))[lift._last_contrasts]
         nodes = np.add.reduceat(scaled, tree.starts[-1]) / tree.last_sizes
         for weights in lift.weights[-2::-1]:
