@@ -27,7 +27,7 @@ def naive(data):
 
 
 def test_a_naive_float_mechanism_is_refuted_by_its_low_bits():
-    verdict = audit(naive, gm.Box([0], [1]), G, samples=40_000, error=1e-11)
+    verdict = audit(naive, gm.Box([0], [1]), G, samples=100_000, error=1e-11)
     assert [each.name for each in verdict.refuted_by] == ["low bits"]
 
 
