@@ -143,6 +143,8 @@ class Cells(Uncentred):
 
     def name(self, j: int) -> str:
         """The values of cell j."""
+        if len(self.sizes) == 1:
+            return self.value_name(0, j)
         return ", ".join(self.value_name(i, int(v)) for i, v in enumerate(np.unravel_index(j, self.sizes)))
 
     def value_name(self, attribute: int, value: int) -> str:

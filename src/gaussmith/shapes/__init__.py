@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.numerics.linear import Array, Matrix, matrix_from_dict
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.problem import Domain, Features, Problem
 from gaussmith.values import dataclass
 
@@ -56,7 +57,7 @@ class Shape:
             "lift": self.lift.to_dict(),
             "features": features.to_dict(),
             "counted": self.counted,
-            "public": None if self.public is None else self.public.tolist(),
+            "public": None if self.public is None else pack(self.public),
         }
         told = {name: value for name, value in (("people", self.people), ("absent", self.absent)) if value is not None}
         return fields | {name: value.tolist() for name, value in told.items()}
@@ -69,7 +70,7 @@ class Shape:
             matrix_from_dict(fields["lift"]),
             matrix_from_dict(fields["features"]),
             bool(fields["counted"]),
-            None if public is None else np.array(public, float),
+            None if public is None else unpack(public),
             *(np.array(fields[name], float) if name in fields else None for name in ("people", "absent")),
         )
 
