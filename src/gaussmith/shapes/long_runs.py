@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 KINDS = ("prefix", "ranges", "tree")
 
 _NEAR = {"prefix": 3.9, "ranges": 5.9}
-"""Where the number of records is public, noise is alike over a distance of about all cells divided by this."""
+"""Where the number of records is public, the noise of two cells is correlated if they are nearer than about n/this."""
 
 _LONGEST = {"prefix": (-0.05, 0.045, 0.11, 0.085, 0.025, -0.01), "ranges": (-0.17, -0.125, -0.045, 0.005, 0.025, 0.025)}
-"""Logarithms of the factors of the longest waves there. Like `_NEAR`, found by search at 128 cells, and as good for a
+"""Logarithms of the factors by which the longest waves differ there.
 
-million. They decide about the price, not about privacy.
+They and `_NEAR` were found by a search at 128 cells. They decide the price, not privacy.
 """
 
 _WRITTEN = 8
@@ -79,7 +79,7 @@ def staircase(line: Reflection, ranges: bool = False) -> Staircase:
     """The kernel with eigenvalues (4 sin² θ/2)^{−1/4}, in steps of whole numbers.
 
     With even ends, for a public number of records, the longest waves have others (`_NEAR`, `_LONGEST`): nothing is
-    gained if the noise of cells that are far apart is alike.
+    gained by noise that is correlated between cells far apart.
     """
     n, kind = line.cells, "ranges" if ranges else "prefix"
     symbol = (4.0 * line.squared_sines + (_NEAR[kind] / n if line.even else 0.0) ** 2) ** -0.25
