@@ -144,6 +144,38 @@ def test_dropping_pairs_changes_nothing(held: int, means: dict[str, Any], monkey
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("kind", ["frame", "duckdb"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_sums_of_a_person_do_not_overflow(kind: str, grouped: bool) -> None:
+    """2^18 rows of one person, of 46 bits each, are beyond 64; what they stand for is beyond the bound."""
+    rows = 1 << 18
+    frame = pl.DataFrame({"person": [1] * rows + [2], "place": ["a"] * rows + ["b"], "spent": [1e9] * rows + [30.0]})
+    data: Any = duckdb.from_arrow(frame.to_arrow()) if kind == "duckdb" else frame
+    asked: dict[str, Any] = {"by": {"place": ["a", "b", "c"]}, "groups_per_unit": 1} if grouped else {}
+    plan = gm.Request(data, unit="person", sums={"spent": (0, 90)}, guarantee=gm.Guarantee(mu=1), **asked).plan
+    (draw,) = total_all(mechanism.prepare_request(plan, data).sources)
+    found = [(t.sums[0] / 2**35, t.records) for t in draw]
+    assert found == ([(90.0, 1), (30.0, 1), (0.0, 0)] if grouped else [(120.0, 2)])
+
+
+@pytest.mark.parametrize("means", [{}, {"means": {"score": (0, 100)}, "rows_per_unit": 3}])
+def test_wide_and_narrow_sums_are_the_same(means: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"sums": {"spent": (-20, 90)}, "by": {"place": PLACES}, "groups_per_unit": 2, **means}
+    plan = gm.Request(rows_of_people(), unit="person", guarantee=gm.Guarantee(mu=1), **asked).plan
+    found, made, once = [], [], pairs.PairSums
+
+    def sums_of(asked: Any, wide: bool) -> pairs.PairSums:
+        made.append(wide)
+        return once(asked, wide)
+
+    monkeypatch.setattr(pairs, "PairSums", sums_of)
+    for rows in (pairs.LONG_PAIR, 2):
+        monkeypatch.setattr(pairs, "LONG_PAIR", rows)
+        draws = total_all(mechanism.prepare_request(plan, rows_of_people()).sources)
+        found.append([[(list(t.sums), t.records) for t in draw] for draw in draws])
+    assert found[0] == found[1] and made[-3:] == [False, False, True]
+
+
 def test_a_scan_has_as_many_features_as_its_engine_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = rows_of_people(200)
     asked: dict[str, Any] = {"sums": {"spent": (0, 90)}, "means": {"score": (0, 100), "age": (20, 90)}}
