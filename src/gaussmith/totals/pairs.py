@@ -14,6 +14,7 @@ count of a person's rows of its own, by which groups are kept, and sums of its o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -67,11 +68,10 @@ def sum_pairs(
 
     Without groups those of all people. Requires: the same people in all; an engine whose rows come to this process.
     """
-    try:
+    with suppress(TooLong):  # what was found so far is gone when it is left
         pairs = PairSums(asked, wide=engine.wide_sums is not None)
         return _sum_pairs(frame, pairs, groups, engine, groups_per_unit)
-    except TooLong:
-        return _sum_pairs(frame, PairSums(asked, wide=True), groups, engine, groups_per_unit)
+    return _sum_pairs(frame, PairSums(asked, wide=True), groups, engine, groups_per_unit)
 
 
 def _sum_pairs(
