@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 AS_THEY_ARE = {"Boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
 """Types of columns that kernels take as they are."""
 
-PIECE_BYTES = 1 << 18
-"""Bytes of integers clamped at a time: they stay in the processor's cache."""
+PIECE_BYTES = 1 << 19
+"""Bytes of integers clamped at a time: they stay in the processor's cache. Half of it took long ones a tenth longer."""
 
 LONG = 1 << 14
 """Rows that a piece of a batch has at least, on average, if it is added up by itself."""
