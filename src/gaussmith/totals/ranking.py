@@ -8,7 +8,6 @@ those who share one are ranked again by themselves, so that what is kept never d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def find_kept(
     weights: Iterator[Words],
     heaviest: int,
     most: int,
-    room: Callable[[int], Words] = partial(np.empty, dtype=np.int64),
+    room: Callable[[int], Words] | None = None,
 ) -> Words:
     """The places of the pairs that are among the `most` heaviest of their person, and whose weight is not 0.
 
@@ -51,7 +50,7 @@ def find_kept(
     span = _span(people)
     if span is None or (span[1] - span[0]).bit_length() + heavy + size > WORD:
         return _find_by_codes(_together(people), np.concatenate([np.empty(0, np.int64), *weights]), most)
-    words, at = room(rows), 0
+    words, at = np.empty(rows, np.int64) if room is None else room(rows), 0
     for who, weight in zip(people, weights, strict=True):
         codes = who.to_numpy()
         for start in range(0, len(codes), PIECE):
