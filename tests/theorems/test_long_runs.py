@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -145,6 +146,52 @@ def test_plans_of_many_cells_state_their_errors_and_a_valid_limit(
         assert 0.995 < apart.max() <= 1, "cells are as far apart as they may be"
 
 
+@pytest.mark.parametrize("n", [2, 7, 40])
+@pytest.mark.parametrize("make", [gm.workloads.prefix, gm.workloads.ranges])
+def test_records_in_no_cell_are_in_one_more_where_their_number_is_public(few_are_many, monkeypatch, make, n):
+    """Every difference of two records, one of which may be in no cell, and every answer, written out."""
+    monkeypatch.setattr(shapes_of_cells, "MAX_SOLVED", 1)
+    given = {"answers": make(n), "neighbours": "replace-one"}
+    plan = gm.plan(gm.Cells(n, or_none=True), G, **given)
+    shape = plan.block.shape
+    assert shape.name == "reflected" and shape.lift.shape == (n + 1, n) and shape.public is None
+    assert np.allclose(np.linalg.norm(shape.features.dense(), axis=1), shape.features.row_norms(), atol=1e-9)
+    assert np.allclose(shape.lift.dense(), np.array([shape.lift.row(i) for i in range(n + 1)]))
+    assert np.allclose(shape.lift.dense(), np.array([shape.lift.times(unit) for unit in np.eye(n)]).T)
+    x = np.random.default_rng(3).integers(0, 9, n)
+    truth = [x[a:b].sum() for a, b in zip(*make(n).places, strict=True)]
+    assert np.allclose(shape.features.times(shape.lift.times(x.astype(float))), truth)
+    columns = np.vstack([shape.lift.dense().T, np.zeros(n + 1)])
+    apart = np.linalg.norm(columns[:, None] - columns, axis=2).max()
+    assert (0.98 if n < 7 else 0.99) < apart <= 1, "records are as far apart as they may be"
+    assert gm.read(plan.to_json()) == plan and not verify(plan, plan.certificate).problems
+    monkeypatch.setattr(shapes_of_cells, "MAX_SOLVED", 2048)
+    solved = gm.plan(gm.Cells(n, or_none=True), G, **given)
+    assert plan.lower_bound <= solved.price * (1 + 1e-9) <= plan.price * (1 + 2e-3)
+    assert n < 40 or (plan.price / solved.lower_bound < 1.04 and plan.lower_bound / solved.price > 0.97)
+
+
+def test_lifts_with_records_in_no_cell_are_exact(monkeypatch):
+    plan = gm.plan(gm.Cells(3000, or_none=True), G, answers=gm.workloads.prefix(3000), neighbours="replace-one")
+    rng, lift = np.random.default_rng(4), plan.block.shape.lift
+    records = rng.integers(0, 4000, 20_000)
+    monkeypatch.setattr(normal, "_draw", lambda size, bits, words: np.zeros(size, np.int64))
+    truth = np.cumsum(np.bincount(records, minlength=4000)[:3000])
+    assert np.abs(plan.release(records).values - truth).max() < 1e-6
+    for x in (rng.integers(0, 9, 3000), rng.integers(-(1 << 61), 1 << 61, 3000)):
+        every = replace(lift, or_none=False).exact_times([*map(int, x), -sum(map(int, x))])
+        assert lift.exact_times(x) == lift.exact_times(x.tolist()) == every
+
+
+def test_a_record_in_no_cell_counts_against_every_lift():
+    """Cells that hardly differ for a lift are near each other, and far from none."""
+    stairs = Staircase(Reflection(20, "even"), np.array([0, 19]), np.array([600, 500]))
+    lift = ReflectedLift(stairs, np.full(20, 9), 1.0)
+    alone = np.linalg.norm(lift.dense(), axis=0).max()
+    assert gm.Cells(20).largest(lift, "replace-one") < alone / 2
+    assert gm.Cells(20, or_none=True).largest(lift, "replace-one") >= alone
+
+
 @pytest.mark.parametrize(
     ("name", "make", "limit"), [("prefix", gm.workloads.prefix, 1.01), ("tree", gm.workloads.tree, 1.0001)]
 )
@@ -163,12 +210,13 @@ def test_ranges_of_many_cells_are_within_a_percent_of_the_limit():
     assert gm.plan(gm.Cells(2050), G, answers=gm.workloads.ranges(2050)).optimality < 1.01
 
 
+@pytest.mark.parametrize("or_none", [False, True])
 @pytest.mark.parametrize(
     ("make", "n"), [(gm.workloads.prefix, 600), (gm.workloads.prefix, 100_000), (gm.workloads.ranges, 2050)]
 )
-def test_runs_of_a_public_number_of_records_are_within_3_percent_of_the_limit(make, n):
+def test_runs_of_a_public_number_of_records_are_within_3_percent_of_the_limit(make, n, or_none):
     """A third of the variance more than the limit is what noise for a secret number of records would take."""
-    plan = gm.plan(gm.Cells(n), G, answers=make(n), neighbours="replace-one")
+    plan = gm.plan(gm.Cells(n, or_none=or_none), G, answers=make(n), neighbours="replace-one")
     assert plan.block.shape.name == "reflected" and 1.0 <= plan.optimality < 1.03
 
 

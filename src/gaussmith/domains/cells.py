@@ -236,15 +236,14 @@ class Cells(Uncentred):
         of two columns. With `or_none` one of them may be missing.
         """
         d, cells = self.dimension, 1 if neighbours == ADD_REMOVE else 2
+        apart = {cells > 1, cells > 1 and not self.or_none}  # pairs of cells, one cell, or both
         bounds = NormBounds(
             dense=lambda matrix: largest_cell(matrix, d, neighbours, self.or_none),
             diagonal=lambda lift: largest_few(lift, np.ones(d), cells),
             exchangeable=lambda lift: largest_level(lift, self._levels(neighbours)),
             residual=lambda lift: self._largest_residual(lift, neighbours),
-            reflected=lambda lift: lift.largest_norm(pairs=cells > 1),
-            levelled=lambda lift: max(
-                lift.largest_norm(pairs) for pairs in {cells > 1, cells > 1 and not self.or_none}
-            ),
+            reflected=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
+            levelled=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
         )
         if lift.ways is None:
             check_lift(lift, d, neighbours)

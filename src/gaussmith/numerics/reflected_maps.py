@@ -166,25 +166,34 @@ class Staircase:
 
 @dataclass(frozen=True, eq=False)
 class ReflectedLift(Matrix):
-    """The lift unit · T · diag(columns)."""
+    """The lift unit · T · diag(columns).
+
+    `or_none`: the last cell of T is that of records in no cell, whose number is what the others leave of a public one:
+    the lift takes a vector x over the other cells as (x, −Σx).
+    """
 
     stairs: Staircase
     columns: Words
     unit: float
+    or_none: bool = False
 
     def __post_init__(self) -> None:
         fits = self.columns.shape == (self.stairs.line.cells,) and math.isfinite(self.unit) and self.unit > 0
+        fits = fits and len(self.columns) > self.or_none
         _check(fits and bool(((self.columns > 0) & (self.columns <= 1 << 2 * COLUMN_BITS)).all()))
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.columns), len(self.columns)
+        return len(self.columns), len(self.columns) - self.or_none
 
     def times(self, vector: Array) -> Array:
-        return self.stairs.line.times(self.stairs.symbol, self.columns * vector) * self.unit
+        full = np.append(vector, -vector.sum()) if self.or_none else vector
+        return self.stairs.line.times(self.stairs.symbol, self.columns * full) * self.unit
 
     def exact_times(self, vector: Integers) -> Integers:
         whole = np.asarray(vector, object if not isinstance(vector, np.ndarray) else None)
+        if self.or_none:
+            whole = np.append(whole.astype(object), -sum(map(int, whole)))
         if whole.dtype == object or int(np.abs(whole).max(initial=0)) * int(self.columns.max()) >= _MAX_WORD:
             largest = max((abs(int(v)) for v in whole), default=0) * int(self.columns.max())
             whole = whole.astype(np.int64 if largest < _MAX_WORD else object)
@@ -202,17 +211,20 @@ class ReflectedLift(Matrix):
 
     def row(self, i: int) -> Array:
         kernel = self.stairs.line.kernel(self.stairs.symbol)
-        return self.stairs.line.row(kernel, range(len(self.columns))[i]) * self.columns * self.unit
+        return self._of_cells(self.stairs.line.row(kernel, range(len(self.columns))[i]) * self.columns * self.unit)
 
     def dense(self) -> Array:
-        return self.stairs.line.dense(self.stairs.symbol) * self.columns * self.unit
+        return self._of_cells(self.stairs.line.dense(self.stairs.symbol) * self.columns * self.unit)
+
+    def _of_cells(self, full: Array) -> Array:
+        return full[..., :-1] - full[..., -1:] if self.or_none else full
 
     def largest(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.reflected is None else bounds.reflected(self)
 
     def largest_norm(self, pairs: bool) -> float:
-        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs."""
-        bound = self.stairs.largest_pair if pairs else self.stairs.largest_column
+        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs; with `or_none` of both."""
+        bound = self.stairs.largest_pair if pairs or self.or_none else self.stairs.largest_column
         return product_upward(self.unit, bound(self.columns))
 
     def to_dict(self) -> dict[str, Any]:
@@ -221,6 +233,7 @@ class ReflectedLift(Matrix):
             "stairs": self.stairs.to_dict(),
             "columns": pack_slow(self.columns),
             "unit": self.unit,
+            "or_none": self.or_none,
         }
 
 
@@ -229,7 +242,7 @@ class ReflectedDecode(Matrix):
     """The answers read from a reflected lift: all prefix sums or all ranges; then the sum of all cells if `counted`.
 
     `closed`: the sum of all cells is public, and so is the share of it that each prefix sum takes: the one that leaves
-    the least noise. `rows` picks some answers.
+    the least noise. Where the last cell is that of records in no cell, no answer has it. `rows` picks some answers.
     """
 
     lift: ReflectedLift
@@ -240,7 +253,7 @@ class ReflectedDecode(Matrix):
 
     @cached_property
     def _places(self) -> tuple[Words, Words]:
-        n = self.lift.shape[0]
+        n = self.lift.shape[1]
         if self.ranges:
             starts, ends = np.triu_indices(n)
             starts, stops = starts.astype(np.int64), ends.astype(np.int64) + 1
@@ -252,9 +265,9 @@ class ReflectedDecode(Matrix):
 
     @property
     def shape(self) -> tuple[int, int]:
-        n = self.lift.shape[0]
+        coordinates, n = self.lift.shape
         every = (n * (n + 1) // 2 if self.ranges else n) + self.counted
-        return every if self.rows is None else len(self.rows), n
+        return every if self.rows is None else len(self.rows), coordinates
 
     @property
     def _scales(self) -> Array:
@@ -296,7 +309,7 @@ class ReflectedDecode(Matrix):
 
     @cached_property
     def _norms(self) -> Array:
-        stairs, n = self.lift.stairs, self.lift.shape[0]
+        stairs, n = self.lift.stairs, self.lift.shape[1]
         inverse = stairs.symbol**-2
         if self.ranges:
             variances, whole = self._range_variances(stairs.line.kernel(inverse))
@@ -306,6 +319,7 @@ class ReflectedDecode(Matrix):
             if self.closed:
                 variances, whole = variances - (self._shares * self._with_all)[1:], 0.0
                 variances[-1] = 0.0
+            variances = variances[:n]
         if self.counted:
             variances = np.append(variances, whole)
         assert len(variances) == (n * (n + 1) // 2 if self.ranges else n) + self.counted
@@ -313,17 +327,17 @@ class ReflectedDecode(Matrix):
 
     def _range_variances(self, kernel: Array) -> tuple[Array, float]:
         """The variance of every range, start by start, from the covariances of prefix sums; then that of the last."""
-        n, line, e = self.lift.shape[0], self.lift.stairs.line, self._scales
+        n, line, e = self.lift.shape[1], self.lift.stairs.line, self._scales
         own = np.append(0.0, line.prefix_squares(self.lift.stairs.symbol**-2, e))
         own = own - self._shares * self._with_all
         if self.closed:
             own[-1] = 0.0
         found = np.empty(n * (n + 1) // 2)
-        shared = np.zeros(n)  # the covariance of the prefix before `start` with every prefix
+        shared = np.zeros(len(e))  # the covariance of the prefix before `start` with every prefix
         at = 0
         for start in range(n):
-            known = self._shares[start] * self._with_all[start + 1 :]
-            found[at : at + n - start] = own[start + 1 :] + own[start] - 2.0 * (shared[start:] - known)
+            known = self._shares[start] * self._with_all[start + 1 : n + 1]
+            found[at : at + n - start] = own[start + 1 : n + 1] + own[start] - 2.0 * (shared[start:n] - known)
             at += n - start
             shared += np.cumsum(line.row(kernel, start) * e) * e[start]
         return found, float(own[-1])
@@ -352,7 +366,8 @@ def reflected_from_dict(fields: dict[str, Any]) -> ReflectedLift | ReflectedDeco
     """The map described by `to_dict`."""
     if fields["kind"] == "reflected lift":
         columns = unpack_slow(fields["columns"])
-        return ReflectedLift(Staircase.from_dict(fields["stairs"]), columns, float(fields["unit"]))
+        stairs, unit = Staircase.from_dict(fields["stairs"]), float(fields["unit"])
+        return ReflectedLift(stairs, columns, unit, bool(fields["or_none"]))
     lift = reflected_from_dict(fields["lift"])
     assert isinstance(lift, ReflectedLift)
     rows = fields["rows"]

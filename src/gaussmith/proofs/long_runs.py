@@ -15,5 +15,6 @@ if TYPE_CHECKING:
 def long_runs_bound(problem: Problem[Cells], runs: Runs) -> float:
     """No Gaussian noise has a smaller weighted total at μ = 1; rounded down. Weights that differ count as the least."""
     least = float(problem.features.weights.min())
-    found = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=not problem.secret_count)
+    pairs, or_none = not problem.secret_count, problem.domain.or_none
+    found = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=pairs, or_none=or_none)
     return least * found * (1.0 - 2.0**-50)

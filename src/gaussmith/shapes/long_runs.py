@@ -11,6 +11,7 @@ Both are planned, lifted and read in about n log n steps, and compared with a li
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,21 +59,23 @@ def long_runs(problem: Problem[Cells], runs: Runs) -> list[Candidate]:
 def is_near_limit(problem: Problem[Cells], runs: Runs) -> bool:
     """Whether the shape for long runs is within 1 % of the limit; 3 % under replace-one: solving takes long."""
     pairs = not problem.secret_count
-    limit = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=pairs)
+    limit = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=pairs, or_none=problem.domain.or_none)
     (found,) = long_runs(problem, runs)
     return found.price(problem) <= (1.03 if pairs else 1.01) * float(problem.features.weights.min()) * limit
 
 
 def _of_reflection(problem: Problem[Cells], runs: Runs) -> Shape:
+    """Where the number of records is public, those in no cell, if there may be any, are in one more cell at the end."""
     private, asked, ranges = problem.secret_count, problem.asks_secret_count, runs.kind == "ranges"
-    closed = not private and not problem.domain.or_none
-    stairs = staircase(Reflection(runs.cells, "even" if closed else "odd" if ranges else "mixed"), ranges)
+    others = not private and problem.domain.or_none
+    line = Reflection(runs.cells + others, ("odd" if ranges else "mixed") if private else "even")
+    stairs = staircase(line, ranges)
     squares = stairs.column_squares
     columns = np.floor((1 << COLUMN_BITS) * np.sqrt(squares.min() / squares)).astype(np.int64)
-    plain = ReflectedLift(stairs, columns, 1.0)
-    lift = ReflectedLift(stairs, columns, 1.0 / plain.largest_norm(pairs=not private))
-    decode = ReflectedDecode(lift, ranges, asked, closed)
-    return Shape("reflected", lift, decode, asked, decode.public[: runs.size] if closed else None)
+    plain = ReflectedLift(stairs, columns, 1.0, others)
+    lift = replace(plain, unit=1.0 / plain.largest_norm(pairs=not private))
+    decode = ReflectedDecode(lift, ranges, asked, closed=not private)
+    return Shape("reflected", lift, decode, asked, None if private or others else decode.public[: runs.size])
 
 
 def staircase(line: Reflection, ranges: bool = False) -> Staircase:
