@@ -30,6 +30,9 @@ GROUPS = 16
 _ROUNDS = 300
 """Steps towards the best law; every law gives a limit."""
 
+_MANY = 1 << 17
+"""Cells above which a few of the last are left out of a limit if transforms are faster then."""
+
 _SLACK = 1e-9
 """What doubles and fast transforms may be off: far more than they are, some 10^−12 at a million cells."""
 
@@ -48,11 +51,25 @@ def limit_of_runs(kind: str, cells: int, branching: int = 2, *, pairs: bool = Fa
     if not pairs:
         squared = _of_tree(cells, branching)[0] if kind == TREE else _of_reflection(kind, cells)
         return squared * (1.0 - _SLACK)
-    cells += or_none and kind == "prefix"
+    if kind == "prefix":  # those of the first cells are among those of all
+        cells = _with_fast_transforms(cells + or_none)
     if cells < 2:
         return 0.0
     root = _pairs_of_tree(cells, branching) if kind == TREE else _pairs_of_reflection(kind, cells)
     return max(0.0, root) ** 2 * (1.0 - _SLACK)
+
+
+def _with_fast_transforms(cells: int) -> int:
+    """At most so many cells, for which transforms have a convenient length.
+
+    >>> _with_fast_transforms(1_000_003), _with_fast_transforms(100_003)
+    (1000000, 100003)
+    """
+    from scipy.fft import next_fast_len
+
+    while cells > _MANY and next_fast_len(2 * cells) != 2 * cells:
+        cells -= 1
+    return cells
 
 
 def _of_reflection(kind: str, cells: int) -> float:
