@@ -9,9 +9,7 @@ variances of answers come from fast transforms.
 
 from __future__ import annotations
 
-import base64
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +21,7 @@ import numpy.typing as npt
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import product_upward, sqrt_upward
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
+from gaussmith.numerics.packed_arrays import pack_slow, unpack_slow
 from gaussmith.numerics.products import common_power, shift
 from gaussmith.numerics.reflections import Ends, Reflection
 from gaussmith.values import dataclass
@@ -365,7 +364,7 @@ class ReflectedDecode(Matrix):
 def reflected_from_dict(fields: dict[str, Any]) -> ReflectedLift | ReflectedDecode:
     """The map described by `to_dict`."""
     if fields["kind"] == "reflected lift":
-        columns = unpack_slow(fields["columns"])
+        columns = _unpack(fields["columns"])
         stairs, unit = Staircase.from_dict(fields["stairs"]), float(fields["unit"])
         return ReflectedLift(stairs, columns, unit, bool(fields["or_none"]))
     lift = reflected_from_dict(fields["lift"])
@@ -377,22 +376,10 @@ def reflected_from_dict(fields: dict[str, Any]) -> ReflectedLift | ReflectedDeco
     return replace(made, rows=picked)
 
 
-def pack_slow(numbers: Words) -> str:
-    """Whole numbers that change slowly, as text: their differences, compressed.
-
-    >>> unpack_slow(pack_slow(np.array([5, 5, 7]))).tolist()
-    [5, 5, 7]
-    """
-    steps = np.diff(numbers, prepend=0).astype("<i8").tobytes()
-    return base64.b64encode(zlib.compress(steps, 9)).decode("ascii")
-
-
-def unpack_slow(text: str) -> Words:
-    """The numbers that `pack_slow` wrote."""
+def _unpack(text: str) -> Words:
     try:
-        steps = zlib.decompress(base64.b64decode(text, validate=True))
-        return np.cumsum(np.frombuffer(steps, "<i8").astype(np.int64))
-    except (ValueError, TypeError, zlib.error):
+        return unpack_slow(text)
+    except ValueError:
         _check(False)
         raise
 
