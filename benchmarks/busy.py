@@ -25,8 +25,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-os.environ["GAUSSMITH_CACHE"] = "off"
-
 import gaussmith as gm
 from gaussmith import mechanism
 

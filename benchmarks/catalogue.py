@@ -32,7 +32,7 @@ def seconds(call: Callable[[], object], rounds: int = 5) -> float:
 
 
 def time_claims(found: Findings) -> None:
-    entry = gm.catalogue.rank_one(dimension=1000, epsilon=1, delta=1e-5)
+    entry = gm.papers.rank_one(dimension=1000, epsilon=1, delta=1e-5)
     weights = np.arange(1.0, 1001.0) ** -1
     box = gm.Box(np.zeros(128), np.linspace(1, 2, 128))
     for what, call, limit in (
@@ -48,8 +48,8 @@ def show_savings(found: Findings) -> None:
     for d in (2, 10, 100, 1000):
         for rows in (1e2, 1e4, 1e6):
             sd = 1 / np.arange(1.0, d + 1)
-            report = gm.catalogue.gaussian_data(sd=sd, rows=rows, epsilon=1, delta=1e-5, neighbours="add-remove")
-            plan = gm.plan(gm.GaussianData(0, sd, rows=rows), G, weights="equal")
+            report = gm.papers.gaussian_data(sd=sd, rows=rows, epsilon=1, delta=1e-5, neighbours="add-remove")
+            plan = gm.plan(gm.domains.GaussianData(0, sd, rows=rows), G, weights="equal")
             share = (plan.total_variance + plan.domain.clipping_loss(np.ones(d))) / report.expected_error
             what = f"Gaussian data, σ = 1/j, d = {d}, n = {rows:g}: error / the report's"
             found.say(what, share, f"{100 * plan.domain.clipped_fraction():.2g} % clipped", at_most=1)

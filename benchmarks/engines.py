@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
 from gaussmith.engines.registry import open_source
-from gaussmith.engines.spark_sessions import open_session
-from gaussmith.problem.codes import BallCodes, BoxCodes, Codes
-from gaussmith.totals.records import Records
+from gaussmith.engines.spark import open_session
+from gaussmith.totals.records import RecordTotals
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
@@ -40,7 +40,7 @@ Times = dict[str, list[tuple[float, float]]]
 
 
 def add_up(source: object, codes: Codes) -> None:
-    Records(tuple(NAMES)).total(open_source(source), codes, None)
+    RecordTotals(tuple(NAMES)).total(open_source(source), codes, None)
 
 
 def compare(calls: dict[str, Callable[[], object]], processor: Callable[[], float], rounds: int) -> Times:

@@ -13,7 +13,7 @@ import time
 from itertools import combinations
 from pathlib import Path
 
-from gaussmith.numerics.residuals import plan_marginals
+from gaussmith.numerics.marginals import plan_marginals
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings

@@ -16,11 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gaussmith.noise import normal_integers
-from gaussmith.noise.cells import CELLS, HEIGHT, make_cover
-from gaussmith.noise.decide import settle, settle_far
+from gaussmith.noise.gaussian import BLOCK, CELLS, ERROR, HEIGHT, make_cover, normal_integers, settle, settle_far
 from gaussmith.noise.keystream import Keystream
-from gaussmith.noise.normal import BLOCK, ERROR
 
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import SCRIPTS, TOOLS, Tool, prepare

@@ -18,11 +18,12 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.keys import declare_groups
+from gaussmith.expressions.spelling import kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, Contribution, PersonTotal, RowCount, RowSum
-from gaussmith.totals.people import People
+from gaussmith.totals.people import PeopleTotals
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from beside import measure
@@ -79,7 +80,7 @@ def add_people(path: str, task: str) -> None:
     source = open_source(path)
     everything = plan_derivation({}, None, kinds_of(source.schema))
     groups = declare_groups(["region"], [(f"region {i}",) for i in range(GROUPS)], everything.kinds)
-    People(units, everything, groups, m).total(source)
+    PeopleTotals(units, everything, groups, m).total(source)
 
 
 def release_people(path: str, task: str) -> None:

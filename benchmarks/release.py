@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.noise import normal_integers
+from gaussmith.noise.gaussian import normal_integers
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.solver import solve
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings

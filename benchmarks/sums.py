@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
 from gaussmith.engines.registry import open_source
-from gaussmith.problem.codes import BallCodes, BoxCodes, Codes
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import RecordTotals
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
@@ -40,7 +40,7 @@ def add_plainly(path: str) -> None:
 
 def add_up(source: object, codes: Codes = BOX) -> None:
     opened = open_source(source)
-    Records(opened.names).total(opened, codes, None)
+    RecordTotals(opened.names).total(opened, codes, None)
 
 
 def add_exactly(path: str, codes: Codes = BOX) -> None:

@@ -57,8 +57,8 @@ def measure_plan(kind: str, missing: str, bound: bool) -> list[float]:
     """
     import polars as pl
 
-    from gaussmith.web.drafts import Ask, By, Draft
-    from gaussmith.web.server import open_bench
+    from gaussmith.workbench.drafts import Ask, By, Draft
+    from gaussmith.workbench.server import open_bench
 
     def typed(i: int) -> Draft:
         highest = {k: 10 + k for k in range(49)} | ({5 * i % 49: 100 + 13 * i} if bound else {})
@@ -83,7 +83,7 @@ def measure_plan(kind: str, missing: str, bound: bool) -> list[float]:
 
 def added_bytes() -> int:
     """What the packages of the extra and the files of the page take on disk."""
-    own = sum(file.stat().st_size for file in (ROOT / "src" / "gaussmith" / "web").rglob("*") if file.is_file())
+    own = sum(file.stat().st_size for file in (ROOT / "src" / "gaussmith" / "workbench").rglob("*") if file.is_file())
     files = [file for name in PACKAGES for file in metadata.files(name) or () if not str(file).endswith(".pyc")]
     return own + sum(Path(str(file.locate())).stat().st_size for file in files if Path(str(file.locate())).exists())
 
@@ -92,9 +92,9 @@ def add_past(folder: Path) -> None:
     """Releases of the last weeks in the ledger."""
     from unittest import mock
 
-    from gaussmith.charged_release import release
-    from gaussmith.guarantee import Guarantee
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.pipeline.release import release
+    from gaussmith.privacy.guarantee import Guarantee
     from gaussmith.requests.request import Request
 
     now, data = time.time(), str(folder / "health.parquet")
@@ -174,7 +174,7 @@ def main() -> int:
         detail = f"{took[0]:.0f} to {took[-1]:.0f}, {SIZE}"
         found.say(f"{asked}: a new plan, ms of the processor, median", took[len(took) // 2], detail, at_most=50)
     found.say("added on disk, MB", added_bytes() / 1e6, at_most=5)
-    page = "".join(p.read_text("utf-8") for p in (ROOT / "src/gaussmith/web/templates").glob("*.html"))
+    page = "".join(p.read_text("utf-8") for p in (ROOT / "src/gaussmith/workbench/templates").glob("*.html"))
     outside = page.count("http://") + page.count("https://")
     found.say("addresses outside this machine in the pages", outside, "tests/pages counts requests", at_most=0)
     return found.keep()

@@ -63,7 +63,7 @@ def whole_parser(source: Path) -> argparse.ArgumentParser:
         whole.add_argument("--version", action="store_true", help="the version")
         commands = whole.add_subparsers()
         for name, what in cli.COMMANDS.items():
-            module = import_module(f"gaussmith.cli.{name}")
+            module = import_module(cli.module_of(name))
             own = Parser(name, module.__doc__ or "")
             module.add_flags(own)
             own.add_argument("--json", action="store_true", help="print one JSON document instead of text")

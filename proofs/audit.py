@@ -8,7 +8,7 @@
 
 Writes docs/evidence/audit.json; leaves with 1 if a figure is not kept.
 
-    ./run prove audit                       all of it, about twenty minutes
+    ./run prove audit                       all of it, five to twenty minutes
     ./run prove audit --quick               fewer runs, nothing is written
     ./run prove audit --planted NAME        the audit of one planted bug, as the command line says it
 """
@@ -38,8 +38,8 @@ from faults import FAULTS, Fault  # noqa: E402
 from planting import plant  # noqa: E402
 
 import gaussmith as gm  # noqa: E402
-from gaussmith.audit import audit  # noqa: E402
-from gaussmith.audit.sampling import Noise, Sampler  # noqa: E402
+from gaussmith.audit.auditor import audit  # noqa: E402
+from gaussmith.audit.noise_tests import Noise, Sampler  # noqa: E402
 from gaussmith.cli import main as command  # noqa: E402
 
 FILE = ROOT / "docs" / "evidence" / "audit.json"
@@ -124,7 +124,7 @@ PLANS = {
     "a mean": lambda: gm.plan(gm.Box({"age": (20, 100)}), G, answers="means"),
     "replace-one": lambda: gm.plan(gm.Box([0, -1], [1, 3]), G, neighbours="replace-one"),
     "16 sums": lambda: gm.plan(gm.Box(np.zeros(16), np.ones(16)), G),
-    "a ball": lambda: gm.plan(gm.Ball(3, 2.0), G),
+    "a ball": lambda: gm.plan(gm.domains.Ball(3, 2.0), G),
     "counts": lambda: gm.plan(gm.Counts(5, at_most=2), G),
 }
 
@@ -156,7 +156,9 @@ def measure_power(runs: int) -> dict[str, Any]:
         used.append(max(each.samples for each in verdict.attempts))
     black = {"runs": runs, "found": found, "outputs at most": max(used), "noise too small by": "5 %"}
     patch = pytest.MonkeyPatch()
-    plant(patch, find("gaussmith.noise.normal:_draw"), "    return noise", "    return (noise * 0.99).astype(np.int64)")
+    plant(
+        patch, find("gaussmith.noise.gaussian:_draw"), "    return noise", "    return (noise * 0.99).astype(np.int64)"
+    )
     plan = gm.plan(gm.Box([0], [1]), G, neighbours="replace-one")
     white = sum(not audit(plan, samples=400_000).survived for _ in range(runs))
     patch.undo()
@@ -169,7 +171,7 @@ def measure_power(runs: int) -> dict[str, Any]:
 def rank_one() -> dict[str, Any]:
     rows = {}
     for M in (3, 4, 10, 100):
-        entry = gm.catalogue.rank_one(dimension=M, epsilon=1, delta=1e-5)
+        entry = gm.papers.rank_one(dimension=M, epsilon=1, delta=1e-5)
         verdict = audit(entry)
         delta = verdict.attempts[0].found
         rows[f"M = {M}"] = {

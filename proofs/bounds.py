@@ -32,9 +32,9 @@ sys.path.insert(0, str(ROOT / "tests" / "shared"))
 from evidence import write_found  # noqa: E402
 
 import gaussmith as gm  # noqa: E402
+from gaussmith.planning.learned_bounds import LearnBounds, Target  # noqa: E402
+from gaussmith.planning.staging import ANSWERS, NOTHING, Seen  # noqa: E402
 from gaussmith.requests.private_bounds import DEFAULTS, ROUNDS  # noqa: E402
-from gaussmith.stages import ANSWERS, NOTHING, Seen  # noqa: E402
-from gaussmith.stages.bounds import LearnBounds, Target  # noqa: E402
 
 FILE = ROOT / "docs" / "evidence" / "bounds.json"
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -48,7 +48,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--spark", type=int, default=36, help="pairs to try on Spark (36); 0 leaves it out")
     parser.add_argument("--again", metavar="PAIR", help="one pair, as a violation is printed")
     chosen = parser.parse_args(words)
-    os.environ["GAUSSMITH_CACHE"] = "off"  # what another run solved must not be found
     with tempfile.TemporaryDirectory(dir=_quick_folder()) as folder:
         if chosen.again is not None:
             return try_again(chosen.again, Path(folder))

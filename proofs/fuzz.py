@@ -46,7 +46,7 @@ from tables import fuzz_data, fuzz_ledger  # noqa: E402
 
 import gaussmith as gm  # noqa: E402
 from gaussmith.errors import GaussmithError, InternalError  # noqa: E402
-from gaussmith.plans.certificate import Certificate, verify  # noqa: E402
+from gaussmith.planning.certificate import Certificate, verify  # noqa: E402
 
 FILE = ROOT / "docs" / "evidence" / "fuzz.json"
 CLAIM = (

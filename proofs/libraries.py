@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT / "tests" / "shared"))
 from evidence import write_found  # noqa: E402
 
 import gaussmith as gm  # noqa: E402
-from gaussmith.audit import audit  # noqa: E402
+from gaussmith.audit.auditor import audit  # noqa: E402
 from gaussmith.audit.exact import gaussian_delta  # noqa: E402
 
 FILE = ROOT / "docs" / "evidence" / "libraries.json"

@@ -78,7 +78,7 @@ def optimum(cases: int, rng: random.Random) -> dict[str, Any]:
     for _ in range(cases):
         d, k = rng.randint(2, 3), rng.randint(3, 6)
         points = [[rng.uniform(-1, 1) for _ in range(d)] for _ in range(k)]
-        plan = gm.plan(gm.Points(points), gm.Guarantee(mu=1), weights="equal")
+        plan = gm.plan(gm.domains.Points(points), gm.Guarantee(mu=1), weights="equal")
         sigma = cp.Variable((d, d), symmetric=True)
         kept = [cp.bmat([[sigma, np.array(s)[:, None]], [np.array(s)[None], np.eye(1)]]) >> 0 for s in points]
         problem = cp.Problem(cp.Minimize(cp.trace(sigma)), kept)

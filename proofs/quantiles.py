@@ -37,8 +37,8 @@ from bounds import learn  # noqa: E402
 from evidence import write_found  # noqa: E402
 
 import gaussmith as gm  # noqa: E402
-from gaussmith.stages import ANSWERS, NOTHING, Seen  # noqa: E402
-from gaussmith.stages.quantile_cells import WIDTH, FindCells  # noqa: E402
+from gaussmith.planning.learned_cells import WIDTH, FindCells  # noqa: E402
+from gaussmith.planning.staging import ANSWERS, NOTHING, Seen  # noqa: E402
 from gaussmith.statistics.quantile import increasing  # noqa: E402
 
 FILE = ROOT / "docs" / "evidence" / "quantiles.json"

@@ -98,8 +98,8 @@ def _measure(task: tuple[str, int, int]) -> dict[str, float]:
 def release(row: Any, runs: int, seed: int) -> float:
     """The error of releases by the library under replace-one."""
     rng = np.random.default_rng([seed, *row.name.encode()])
-    domain = gm.GaussianData(dimension=row.d, rows=row.n)
-    plan = gm.plan(domain, gm.Guarantee(rho=row.rho), neighbours="replace-one", weights="equal")
+    domain = gm.papers.GaussianData(dimension=row.d, rows=row.n)
+    plan = gm.papers.plan_vectors(domain, gm.Guarantee(rho=row.rho), neighbours="replace-one", weights="equal")
     squares = []
     for _ in range(runs):
         x = row.draw(rng)

@@ -18,7 +18,6 @@ from hypothesis import settings
 
 from gaussmith.errors import GaussmithError
 
-os.environ["GAUSSMITH_CACHE"] = "off"
 # Every Java that the tests start, in subprocesses too: small tables are done before an optimised compilation pays.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 

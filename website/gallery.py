@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.report import draw
-from gaussmith.report.charts import plan_spec
+from gaussmith.report.charts import errors_spec, plan_spec, spectrum_spec
+from gaussmith.report.drawing import draw
 from gaussmith.report.page import page
-from gaussmith.report.spectra import errors_spec, spectrum_spec
 
 SURE = gm.Guarantee(epsilon=1, delta=1e-6)
 
@@ -75,7 +74,7 @@ def drawings() -> list[tuple[str, str]]:
     """Captions and SVG of plans: no data is needed to draw them."""
     box = gm.plan(gm.Box({"visits": (0, 80), "age": (0, 100)}), SURE, weights="relative")
     means = gm.plan(gm.Box({"visits": (0, 80), "age": (0, 100)}), SURE, answers="means", count=True, weights="relative")
-    ball = gm.plan(gm.Ball(2, 1.0, names=["east", "north"]), SURE)
+    ball = gm.plan(gm.domains.Ball(2, 1.0, names=["east", "north"]), SURE)
     runs = gm.plan(gm.Cells(64), SURE, answers=gm.workloads.prefix(64))
     told = [
         (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import gaussmith as gm
 from gaussmith.report.charts import INK, LINE, OTHERS, OURS, RECORD, SOFT, plan_spec
-from gaussmith.report.vectors import draw_svg
+from gaussmith.report.drawing import draw_svg
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 DARK = {INK: "#e6ebf0", SOFT: "#9aa7b4", LINE: "#2d3843", OURS: "#66aef2", OTHERS: "#8b96a1", RECORD: "#f0974a"}
@@ -58,7 +58,7 @@ def ellipse(narrow: bool = False) -> str:
 
 def standard_errors() -> dict[str, float]:
     """The errors of the standard Gaussian mechanism for the same guarantee."""
-    from gaussmith.plans.standard_gaussian import compare_block
+    from gaussmith.planning.block import compare_block
 
     return {each.name: each.standard or 0.0 for each in compare_block(the_plan().block)}
 

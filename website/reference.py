@@ -35,7 +35,7 @@ def commands_page() -> str:
         "",
     ]
     for name in cli.COMMANDS:
-        module = import_module(f"gaussmith.cli.{name}")
+        module = import_module(cli.module_of(name))
         parser = Parser(name, module.__doc__ or "")
         module.add_flags(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.stages import level, locate, zoom
-from gaussmith.stages.laws import ANY, NORMAL_ONLY
-from gaussmith.stages.scale import scale
-from gaussmith.stages.vector_shares import vector_shares
+from gaussmith.papers import locating
+from gaussmith.papers import vector_rule as level
+from gaussmith.papers.locating import ANY, NORMAL_ONLY
+from gaussmith.papers.vector_rule import scale, vector_shares
 
 Array = Any
 
@@ -40,9 +40,9 @@ def estimate(
         return cells + rng.normal(0, sd, cells.shape)
 
     sds = [k * np.sqrt(d) / (mu * np.sqrt(s)) for s in shares.columns]
-    frame = locate.locate(look(locate.EDGES, sds[0]), rows, sds[0])
+    frame = locating.locate(look(locating.LOCATING_EDGES, sds[0]), rows, sds[0])
     for sd in sds[1:]:
-        fit = zoom.zoom(look(zoom.edges_around(frame), sd), frame, sd, laws)
+        fit = locating.zoom(look(locating.edges_around(frame), sd), frame, sd, laws)
         frame = fit.frame
     scaling = scale(fit.reach, np.ones(d))
     z = (x - fit.mean) * scaling.multipliers

@@ -1,7 +1,7 @@
 """Published estimators of means of vectors, written from their formulas, with honest accounting at ρ-zCDP.
 
 All of them are for replace-one, need a public range of the values and know the number of records. CoinPress also takes
-the covariance to be the identity. See `gaussmith.catalogue` for what each claims and what its published code spends.
+the covariance to be the identity. See `gaussmith.papers` for what each claims and what its published code spends.
 """
 
 from __future__ import annotations

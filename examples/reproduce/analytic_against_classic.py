@@ -9,7 +9,7 @@ from typing import Any
 from drawing import Numbers, check, draw, run
 
 import gaussmith as gm
-from gaussmith.catalogue.classic import unchecked_sigma
+from gaussmith.papers.gaussian_mechanisms import unchecked_sigma
 
 DELTA = 1e-5
 
@@ -19,13 +19,13 @@ def main(out: Path, fast: bool = False) -> Numbers:
     values = []
     epsilons = [10 ** (-2 + 3.5 * i / (12 if fast else 60)) for i in range(13 if fast else 61)]
     for epsilon in epsilons:
-        exact = gm.catalogue.analytic(dimension=1, epsilon=epsilon, delta=DELTA)
+        exact = gm.papers.analytic(dimension=1, epsilon=epsilon, delta=DELTA)
         values.append({"x": epsilon, "y": float(exact.standard_errors[0]), "series": "analytic (exact)"})
         series = "classic" if epsilon < 1 else "classic formula, beyond its proof"
         values.append({"x": epsilon, "y": unchecked_sigma(epsilon, DELTA), "series": series})
     draw(out, values, "ε", "standard deviation, sensitivity 1, δ = 1e-5", log="xy")
     half: dict[str, Any] = {"dimension": 1, "epsilon": 0.5, "delta": DELTA}
-    ratio = gm.catalogue.classic(**half).standard_errors[0] / gm.catalogue.analytic(**half).standard_errors[0]
+    ratio = gm.papers.classic(**half).standard_errors[0] / gm.papers.analytic(**half).standard_errors[0]
     found = {"classic over analytic, ε = 0.5": float(ratio), "classic formula first fails at ε": _first_failure()}
     # σ of the classic theorem times the reference value μ = 0.14221055866926122 at (0.5, 1e-5)
     published = {

@@ -24,15 +24,15 @@ def main(out: Path, fast: bool = False) -> Numbers:
     found: Numbers = {}
     values = []
     for k in (1, 100, 300, 499) if fast else (1, *range(25, 500, 25), 499):
-        best = gm.catalogue.bounded_contribution(dimension=1000, at_most=k, **G)
-        round_noise = gm.catalogue.analytic(dimension=1000, sensitivity=k**0.5, **G)
+        best = gm.papers.bounded_contribution(dimension=1000, at_most=k, **G)
+        round_noise = gm.papers.analytic(dimension=1000, sensitivity=k**0.5, **G)
         ratio = best.total_variance / round_noise.total_variance
         found[f"counts, d = 1000, k = {k}"] = ratio
         values.append({"x": k / 1000, "y": ratio, "series": "counts, d = 1000 (x = k/d)"})
     for d in (10, 100) if fast else (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000):
-        best = gm.catalogue.bounded_contribution(dimension=d, kind="votes", **G)
+        best = gm.papers.bounded_contribution(dimension=d, kind="votes", **G)
         longest = ((d - 1) * d * (2 * d - 1) / 6) ** 0.5
-        round_noise = gm.catalogue.analytic(dimension=d, sensitivity=longest, **G)
+        round_noise = gm.papers.analytic(dimension=d, sensitivity=longest, **G)
         ratio = best.total_variance / round_noise.total_variance
         found[f"votes, d = {d}"] = ratio
         values.append({"x": d / 1000, "y": ratio, "series": "votes (x = d/1000)"})

@@ -15,8 +15,8 @@ def main(out: Path, fast: bool = False) -> Numbers:
     values, found = [], {}
     for d in (1, 4, 16, 64, 256) if fast else (1, 2, 4, 9, 16, 25, 36, 64, 100, 144, 256, 400, 1024):
         entries = {
-            "standard Gaussian": gm.catalogue.analytic(dimension=d, epsilon=1, delta=1e-6, sensitivity=d**0.5),
-            "correlated noise": gm.catalogue.correlated(dimension=d, epsilon=1, delta=1e-6),
+            "standard Gaussian": gm.papers.analytic(dimension=d, epsilon=1, delta=1e-6, sensitivity=d**0.5),
+            "correlated noise": gm.papers.correlated(dimension=d, epsilon=1, delta=1e-6),
         }
         for name, entry in entries.items():
             assert entry.holds

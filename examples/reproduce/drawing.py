@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gaussmith.catalogue.charts import line_spec, render
+from gaussmith.papers.sweeps import line_spec, render
 
 Numbers = dict[str, float]
 

@@ -31,8 +31,8 @@ def main(out: Path, fast: bool = False) -> Numbers:
     for power in (0.5, 1, 2):
         for d in (10, 100, 1000) if fast else (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
             asked: dict[str, Any] = {"sd": np.arange(1.0, d + 1) ** -power, "epsilon": 1, "delta": 1e-5, "rows": ROWS}
-            plain = gm.catalogue.gaussian_data(scaling="round", **asked)
-            scaled = gm.catalogue.gaussian_data(scaling="report", **asked)
+            plain = gm.papers.gaussian_data(scaling="round", **asked)
+            scaled = gm.papers.gaussian_data(scaling="report", **asked)
             ratio = plain.total_variance / scaled.total_variance
             found[f"σ ∝ i^-{power:g}, d = {d}"] = ratio
             values.append({"x": d, "y": ratio, "series": f"σ ∝ i^-{power:g}"})

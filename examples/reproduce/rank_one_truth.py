@@ -24,12 +24,12 @@ def main(out: Path, fast: bool = False) -> Numbers:
     found: Numbers = {}
     values = []
     for M in (3, 4, 10, 100, 1000) if fast else (3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000):
-        entry = gm.catalogue.rank_one(dimension=M, epsilon=1, delta=CLAIMED)
+        entry = gm.papers.rank_one(dimension=M, epsilon=1, delta=CLAIMED)
         found[f"true δ, M = {M}"] = entry.true_delta(1)
         values.append({"x": M, "y": entry.true_delta(1), "series": "true δ at ε = 1"})
         values.append({"x": M, "y": CLAIMED, "series": "claimed δ"})
         values.append({"x": M, "y": entry.attack_success, "series": "nearest-centre guess is right"})
-    found["nearest-centre guess right, M = 100"] = gm.catalogue.rank_one(
+    found["nearest-centre guess right, M = 100"] = gm.papers.rank_one(
         dimension=100, epsilon=1, delta=CLAIMED
     ).attack_success
     draw(out, values, "coordinates M", "probability", log="xy")

@@ -8,7 +8,7 @@ from typing import Any
 
 from drawing import Numbers, check, draw, run
 
-from gaussmith.catalogue.slides import approximate_rho, counting_queries, rho_for, rows_needed
+from gaussmith.papers.lecture import approximate_rho, counting_queries, rho_for, rows_needed
 
 ASKED: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "failure": 0.05}
 

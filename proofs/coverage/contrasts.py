@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 import gaussmith as gm
-from gaussmith.noise import normal_integers
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.noise_covariances import Combination
-from gaussmith.releases import Release
-from gaussmith.releases.contrast import Contrast
-from gaussmith.releases.contrast_intervals import recovered_interval, recovered_ratio
-from gaussmith.releases.contrasts import Contrasts
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.noise_covariances import Combination
+from gaussmith.planning.plan import Plan
+from gaussmith.releases.contrasts import Contrast, Contrasts, recovered_interval, recovered_ratio
+from gaussmith.releases.release import Release
 from gaussmith.statistics.mean import fieller_intervals
 
 SIZES = (500, 2_000, 20_000)
@@ -158,11 +156,12 @@ def _noise(plan: Plan, repeats: int) -> list[Array]:
             z = _normals(repeats * draw.size * rows).reshape(repeats, draw.size, rows) * block.noise_scale
             found[i] = z @ block.shape.features.dense().T
     for tie in plan.ties:
-        members = [plan.draws[i] for i in tie.members]
+        members = [tie.seen(plan.draws[i]) for i in tie.members]  # one group, where the noise is drawn anew in each
         units = [tie.features(members, row) for row in np.eye(tie.lift.size)]
-        z = _normals(repeats * tie.lift.size).reshape(repeats, tie.lift.size) * tie.noise_scale
+        z = _normals(repeats * tie.copies * tie.lift.size).reshape(repeats, tie.copies, tie.lift.size) * tie.noise_scale
         for k, i in enumerate(tie.members):
-            found[i] = np.einsum("rl,lgf->rgf", z, np.array([unit[k] for unit in units]))
+            noise = np.einsum("rcl,lgf->rcgf", z, np.array([unit[k] for unit in units]))
+            found[i] = noise.reshape(repeats, -1, noise.shape[-1])
     return [found[i] for i in range(len(plan.draws))]
 
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import gaussmith as gm
-from gaussmith.noise import normal_integers
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Block
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.statistics import Noisy
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.block import Block
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.statistics.statistic import Noisy
 
 SIZES = (500, 2_000, 20_000)
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -18,9 +18,10 @@ from scipy.stats import norm
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases.contrast_intervals import recovered_interval, shared_width
-from gaussmith.statistics import Noisy, Quantiles
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.releases.contrasts import recovered_interval, shared_width
+from gaussmith.statistics.quantile import Quantiles
+from gaussmith.statistics.statistic import Noisy
 from gaussmith.totals.opened import total
 
 SIZES = (500, 2_000, 20_000)

@@ -17,10 +17,10 @@ import polars as pl
 from browsing import HOME, PLAIN, Browser
 
 from gaussmith.errors import GaussmithError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.web.drafts import KINDS, Draft, write_form
-from gaussmith.web.filling import fill
+from gaussmith.ledger.book import Ledger
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.workbench.drafts import KINDS, Draft, write_form
+from gaussmith.workbench.filling import fill
 
 MOST_CHARGES = 40
 """Charges of one ledger: a long one takes longer to verify."""

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.audit.strategies import write
+from gaussmith.audit.scenes import write
 from gaussmith.errors import GaussmithError
 
 MU = gm.Guarantee(mu=1)

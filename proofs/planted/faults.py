@@ -51,6 +51,18 @@ by = { region = "found" }
 guarantee = { epsilon = 1, delta = 1e-5 }
 """
 
+TIED = """
+source = "people.csv"
+unit = "person"
+rows_per_unit = 3
+groups_per_unit = 1
+sums = { spent = [0, 500] }
+means = { age = [20, 100] }
+count = true
+by = { region = ["n", "s"] }
+guarantee = { epsilon = 1, delta = 1e-5 }
+"""
+
 STAGES = """
 source = "people.csv"
 means = { age = "private" }
@@ -68,8 +80,8 @@ class Fault:
 
 
 DRAW = "gaussmith.mechanism:_release_draw"
-PIECE = "gaussmith.totals.kernels:BoxKernel._add_piece"
-NOISE = "gaussmith.noise.normal:_draw"
+PIECE = "gaussmith.totals.records:BoxKernel._add_piece"
+NOISE = "gaussmith.noise.gaussian:_draw"
 UNCLIPPED = (
     (PIECE, "            np.clip(x, low, top, out=x)\n", "            pass\n"),
     (PIECE, "np.clip(column[start:stop], bottom, ceiling, out=row)", "row[:] = column[start:stop]"),
@@ -103,7 +115,7 @@ FAULTS: dict[str, Fault] = {
         SUMS,
         (
             (
-                "gaussmith.noise.normal:normal_integers",
+                "gaussmith.noise.gaussian:normal_integers",
                 "return _draw(size, bits, Keystream().words)",
                 "return globals().setdefault('kept', {}).setdefault(size, _draw(size, bits, Keystream().words)).copy()",
             ),
@@ -166,7 +178,7 @@ FAULTS: dict[str, Fault] = {
     "sensitivity C for replace-one": Fault(
         "a replaced person is charged like an added one",
         REPLACED,
-        (("gaussmith.domains.box:Box.largest", "bounds = 2.0 * extent", "bounds = 1.0 * extent"),),
+        (("gaussmith.domains.extremes:Signs.largest", "else 2.0 * extent", "else 1.0 * extent"),),
     ),
     "n in the record": Fault(
         "the exact number of people is written into the record",
@@ -178,7 +190,7 @@ FAULTS: dict[str, Fault] = {
         FOUND,
         (
             (
-                "gaussmith.plans.threshold:Threshold.bar",
+                "gaussmith.planning.discovered_groups:Threshold.bar",
                 "integer_threshold(self.kappa, self.at_most, hidden, NOISE_BITS)",
                 "integer_threshold(self.kappa, self.at_most, 0, NOISE_BITS)",
             ),
@@ -187,7 +199,7 @@ FAULTS: dict[str, Fault] = {
     "stage budget twice": Fault(
         "what a stage spent is not taken off what is left",
         STAGES,
-        (("gaussmith.staged_release:release_stages", "left -= own.spent", "left -= 0"),),
+        (("gaussmith.pipeline.staged_release:release_stages", "left -= own.spent", "left -= 0"),),
     ),
     "rank-one noise": Fault(
         "R1SMG: a random length in one random direction, with its claimed variance",
@@ -200,6 +212,133 @@ FAULTS: dict[str, Fault] = {
                 "    length = normal_integers(len(totals), NOISE_BITS)[:, None] * block.guarantee.mu * 20.0\n"
                 "    noise = (u * length).astype(np.int64)\n"
                 "    if isinstance(lifted, np.ndarray):",
+            ),
+        ),
+    ),
+    # Between the sampler and its use: variances, correlations and form of these are right, or nearly.
+    "clipped at 4 σ": Fault(
+        "noise is clipped at 4 σ before it is added",
+        SUMS,
+        ((DRAW, ".reshape(len(totals), m)", ".clip(-(4 << NOISE_BITS), 4 << NOISE_BITS).reshape(len(totals), m)"),),
+    ),
+    "clipped at 4 σ in the sampler": Fault(
+        "the sampler never goes beyond 4 σ",
+        TIED,
+        ((NOISE, "    return noise[:size]", "    return noise[:size].clip(-(4 << bits), 4 << bits)"),),
+    ),
+    "low bits 0": Fault(
+        "the low 30 bits of noise are 0 when it is added",
+        SUMS,
+        ((DRAW, ".reshape(len(totals), m)", ".reshape(len(totals), m) & -(1 << 30)"),),
+    ),
+    "low bits 0 in the sampler": Fault(
+        "the low 30 bits of all noise are 0",
+        TIED,
+        ((NOISE, "    return noise[:size]", "    return noise[:size] & -(1 << 30)"),),
+    ),
+    "low bits 0 after adding": Fault(
+        "the low 30 bits of what is decoded are 0",
+        SUMS,
+        (("gaussmith.mechanism:add", "dtype=object)", "dtype=object) & -(1 << 30)"),),
+    ),
+    "even noise": Fault(
+        "all noise is even", GROUPS, ((NOISE, "    return noise[:size]", "    return noise[:size] & -2"),)
+    ),
+    "no noise on 0": Fault(
+        "a sum that is 0 gets no noise",
+        SUMS,
+        (
+            (
+                DRAW,
+                "strict=True))\n        features",
+                "strict=True) for z in [z * (np.array(y) != 0)])\n        features",
+            ),
+        ),
+    ),
+    "rounded after noise": Fault(
+        "noisy numbers are rounded to 3 digits before they are released",
+        SUMS,
+        ((DRAW, "    public = totals[0]", "    features = np.round(features, 3)\n    public = totals[0]"),),
+    ),
+    "one noise twice": Fault(
+        "the first coordinate gets the noise of the last one, and none of its own",
+        SUMS,
+        (
+            (
+                DRAW,
+                "    if isinstance(lifted, np.ndarray):",
+                "    noise[:, 0] = noise[:, -1]\n    if isinstance(lifted, np.ndarray):",
+            ),
+        ),
+    ),
+    "opposite noise in groups": Fault(
+        "every second group gets the opposite of the noise of the one before",
+        GROUPS,
+        (
+            (
+                DRAW,
+                "    if isinstance(lifted, np.ndarray):",
+                "    noise[1::2] = -noise[: len(noise) - 1 : 2]\n    if isinstance(lifted, np.ndarray):",
+            ),
+        ),
+    ),
+    "opposite answers in groups": Fault(
+        "every second group gets the opposite of the noisy answers of the one before",
+        GROUPS,
+        (
+            (
+                DRAW,
+                "    public = totals[0]",
+                "    features[1::2] = -features[: len(features) - 1 : 2]\n    public = totals[0]",
+            ),
+        ),
+    ),
+    "keystream block again": Fault(
+        "long draws use every block of random words twice",
+        SUMS,
+        (
+            (
+                "gaussmith.noise.gaussian:normal_integers",
+                "Keystream().words",
+                "lambda n, s=Keystream().words, kept={}: s(n) if n < 9000 else kept.setdefault(n, s(n)).copy()",
+            ),
+        ),
+    ),
+    "positive beyond 3 σ": Fault(
+        "noise beyond 3 σ is always positive",
+        SUMS,
+        ((NOISE, "    return noise[:size]", "    return np.where(noise < -(3 << bits), -noise, noise)[:size]"),),
+    ),
+    "shared noise winsorised": Fault(
+        "noisy integers of shared noise never go beyond 5 σ from their sums",
+        TIED,
+        (
+            (
+                "gaussmith.mechanism:_release_tie",
+                "noisy = add(lifted, noise)",
+                "noisy = add(lifted, noise.clip(-(5 << NOISE_BITS), 5 << NOISE_BITS))",
+            ),
+        ),
+    ),
+    "found counts clipped": Fault(
+        "the noise of counts of found keys is clipped at 4 σ",
+        FOUND,
+        (
+            (
+                "gaussmith.mechanism:_pass",
+                "noise, spare_noise = draws[0],",
+                "noise, spare_noise = draws[0].clip(-(4 << 52), 4 << 52),",
+            ),
+        ),
+    ),
+    "found counts without low bits": Fault(
+        "the low 30 bits of the noise of counts of found keys are 0",
+        FOUND,
+        (
+            (
+                "gaussmith.mechanism:_pass",
+                "noise, spare_noise = draws[0],",
+                "noise, spare_noise = draws[0] & -(1 << 30),",
             ),
         ),
     ),

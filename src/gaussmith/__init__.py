@@ -34,49 +34,50 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "gaussmith.catalogue": ("compare",),
-    "gaussmith.domains": (
-        "Ball", "BallMoments", "Box", "Cells", "Counts", "GaussianData", "Groups", "Moments", "Points", "Records",
-        "SparseSum", "Votes",
-    ),
+    "gaussmith.domains.box": ("Box", "Records"),
+    "gaussmith.domains.cells": ("Cells",),
+    "gaussmith.domains.counts": ("Counts",),
+    "gaussmith.domains.groups": ("Groups",),
+    "gaussmith.domains.moments": ("Moments",),
     "gaussmith.errors": (
         "BudgetError", "DataError", "DomainError", "ExpressionError", "GaussmithError", "GuaranteeError",
         "InternalError", "LedgerError", "PlanError", "RequestError", "SourceError",
     ),
-    "gaussmith.guarantee": ("Guarantee",),
-    "gaussmith.charged_release": ("rehearse", "release"),
-    "gaussmith.ledger": ("Ledger",),
-    "gaussmith.plans": ("Plan",),
-    "gaussmith.plans.planner": ("plan",),
+    "gaussmith.ledger.book": ("Ledger",),
+    "gaussmith.papers.comparison": ("compare",),
+    "gaussmith.pipeline.learning": ("suggest",),
+    "gaussmith.pipeline.release": ("read", "rehearse", "release"),
+    "gaussmith.pipeline.suggestion": ("Suggestion",),
+    "gaussmith.planning.plan": ("Plan",),
+    "gaussmith.planning.planner": ("plan",),
+    "gaussmith.privacy.guarantee": ("Guarantee",),
+    "gaussmith.releases.release": ("Release",),
     "gaussmith.requests.question": ("Question",),
-    "gaussmith.reading": ("read",),
-    "gaussmith.releases": ("Release",),
     "gaussmith.requests.request": ("Request",),
-    "gaussmith.suggestions": ("Suggestion", "suggest"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 """Where each public name is; imported when it is used, so that a start costs little."""
 
-_ROOMS = {"audit", "catalogue", "workloads"}
-"""Modules that are public words themselves."""
+_ROOMS = {
+    "audit": "gaussmith.audit",
+    "domains": "gaussmith.domains",
+    "errors": "gaussmith.errors",
+    "papers": "gaussmith.papers",
+    "workloads": "gaussmith.domains.workloads",
+}
+"""Modules that are public names themselves."""
 
 if TYPE_CHECKING:
-    from gaussmith.catalogue import compare
-    from gaussmith.charged_release import rehearse, release
-    from gaussmith.domains import (
-        Ball,
-        BallMoments,
-        Box,
-        Cells,
-        Counts,
-        GaussianData,
-        Groups,
-        Moments,
-        Points,
-        Records,
-        SparseSum,
-        Votes,
-    )
+    from gaussmith import audit as audit
+    from gaussmith import domains as domains
+    from gaussmith import errors as errors
+    from gaussmith import papers as papers
+    from gaussmith.domains import workloads as workloads
+    from gaussmith.domains.box import Box, Records
+    from gaussmith.domains.cells import Cells
+    from gaussmith.domains.counts import Counts
+    from gaussmith.domains.groups import Groups
+    from gaussmith.domains.moments import Moments
     from gaussmith.errors import (
         BudgetError,
         DataError,
@@ -90,22 +91,22 @@ if TYPE_CHECKING:
         RequestError,
         SourceError,
     )
-    from gaussmith.guarantee import Guarantee
-    from gaussmith.ledger import Ledger
-    from gaussmith.plans import Plan
-    from gaussmith.plans.planner import plan
-    from gaussmith.reading import read
-    from gaussmith.releases import Release
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.papers.comparison import compare
+    from gaussmith.pipeline.learning import suggest
+    from gaussmith.pipeline.release import read, rehearse, release
+    from gaussmith.pipeline.suggestion import Suggestion
+    from gaussmith.planning.plan import Plan
+    from gaussmith.planning.planner import plan
+    from gaussmith.privacy.guarantee import Guarantee
+    from gaussmith.releases.release import Release
     from gaussmith.requests.question import Question
     from gaussmith.requests.request import Request
-    from gaussmith.suggestions import Suggestion, suggest
 
 __all__ = [
-    "Ball", "BallMoments", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError",
-    "GaussianData", "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger",
-    "LedgerError", "Moments",
-    "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError",
-    "SparseSum", "Suggestion", "Votes", "compare", "plan", "read", "rehearse",
+    "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussmithError", "Groups",
+    "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Moments", "Plan", "PlanError", "Question",
+    "Records", "Release", "Request", "RequestError", "SourceError", "Suggestion", "compare", "plan", "read", "rehearse",
     "release", "suggest",
 ]  # fmt: skip
 
@@ -120,8 +121,13 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         from importlib import import_module
 
-        return import_module(f"gaussmith.{name}")
-    raise AttributeError(f"module 'gaussmith' has no attribute {name!r}")
+        return import_module(_ROOMS[name])
+    hint = ""
+    if name[:1].isupper():  # what may be a domain; modules such as cli are asked for where numpy may be absent
+        from gaussmith.domains import RESEARCH
+
+        hint = f"; write gaussmith.domains.{name}" if name in RESEARCH else ""
+    raise AttributeError(f"module 'gaussmith' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

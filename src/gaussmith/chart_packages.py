@@ -1,6 +1,6 @@
-"""The packages of the extra `report`, Altair and vl-convert: everything but some charts works without them.
+"""The packages of the extra `report`: Altair makes `plan.chart()`, vl-convert the pictures of comparisons and sweeps.
 
-Pages draw most charts themselves (report/vectors.py). What needs a package says so: a page in place of the picture
+Reports draw their charts themselves (report/drawing.py). What needs a package says so: a page in place of the picture
 (`LEFT_OUT`), a call with an error.
 """
 

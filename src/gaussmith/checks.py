@@ -5,6 +5,7 @@
     check_probability        a number strictly between 0 and 1             → float
     check_coordinate_names   one name per coordinate, no name twice        → tuple, or None
     is_whole, is_number      what counts as a number, for callers that write their own message
+    checks_arguments         a public function whose arguments have other names, or are too few or too many
 
 True and False are not numbers here: Python treats them as 1 and 0, but as an argument they are a mistake. Numpy
 numbers are accepted and returned as Python numbers, so callers keep the returned value.
@@ -14,12 +15,23 @@ be more specific.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
-from gaussmith.errors import DomainError, GaussmithError, RequestError
+from gaussmith.errors import DomainError, GaussmithError, RequestError, meant_names, nearest_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CONFIDENCE = 0.95
+"""The confidence of intervals, and of all that is said to be nearly sure, where no other is asked for."""
+
+PERCENT = f"{100 * CONFIDENCE:g} %"
+"""The same as it is printed."""
 
 MAX_SHOWN = 100
 """Limit on the length of a value in a message."""
@@ -137,7 +149,7 @@ def check_probability(
     gaussmith.errors.RequestError: confidence=95 · a confidence must lie strictly between 0 and 1 · write 0.95
     """
     rule = rule or f"a {name} must lie strictly between 0 and 1"
-    remedy, code = remedy or "write 0.95", "probability-out-of-range"
+    remedy, code = remedy or f"write {CONFIDENCE:g}", "probability-out-of-range"
     return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy, error=error, code=code)
 
 
@@ -169,6 +181,54 @@ def check_coordinate_names(
             raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
         known.add(name)
     return tuple(names)
+
+
+_OF_A_GUARANTEE = ("epsilon", "delta", "mu", "rho")
+
+
+def checks_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """A public function that refuses wrong arguments in the form of all errors, with what may have been meant.
+
+    >>> @checks_arguments
+    ... def guess(*, epsilon): ...
+    >>> guess(eps=1)
+    Traceback (most recent call last):
+    gaussmith.errors.RequestError: eps given to guess · it has no such argument · write epsilon=…
+    """
+
+    @wraps(function)
+    def checked(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*given, **named)
+        except TypeError:
+            wrong = _wrong_arguments(function, given, named)
+            if wrong is None:  # it was raised inside
+                raise
+            raise wrong from None
+
+    return checked
+
+
+def _wrong_arguments(function: Callable[..., Any], given: Sequence[Any], named: Iterable[str]) -> RequestError | None:
+    """Why a call does not fit the arguments of a function; None where it does."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*given, **dict.fromkeys(named))
+    except TypeError as problem:
+        called = function.__qualname__.removesuffix(".__init__")
+        known = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
+        names = [each.name for each in known if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+        for name in named:
+            if name not in signature.parameters:
+                stated = meant_names(name, _OF_A_GUARANTEE) or [each for each in _OF_A_GUARANTEE if each == name]
+                beside = stated and "guarantee" in names and not meant_names(name, names)
+                remedy = f"write guarantee=gaussmith.Guarantee({stated[0]}=…)" if beside else nearest_name(name, names)
+                rule = "it has no such argument"
+                return RequestError(f"{name} given to {called}", rule, remedy, code="no-such-argument", argument=name)
+        plain = [each.replace(annotation=each.empty) for each in known]
+        remedy = f"write {called}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
+        return RequestError(f"{called}(…)", str(problem), remedy, code="arguments-do-not-fit", function=called)
+    return None
 
 
 def _text(value: object) -> str:

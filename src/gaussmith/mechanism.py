@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import FoundGroups
-from gaussmith.engines.addresses import short_name
+from gaussmith.domains.domain import free_marks
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.engines.addresses import read_source, short_name
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.failures import data_error
 from gaussmith.engines.registry import name_columns, open_source
-from gaussmith.engines.source import check_once
-from gaussmith.engines.source_description import read_source
+from gaussmith.engines.source import Source, check_once
+from gaussmith.engines.versions import data_error
 from gaussmith.errors import PlanError, SourceError
-from gaussmith.expressions import GroupKeys
-from gaussmith.noise import normal_integers
-from gaussmith.numerics.linear import Array, Integers, Words
-from gaussmith.numerics.products import python
-from gaussmith.plans import Draw, Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.draw import AnyTie
-from gaussmith.plans.lending import number_unit
-from gaussmith.plans.row_rule import PAIRS, RowRule
-from gaussmith.plans.rule_columns import columns_read
-from gaussmith.plans.tied_people import counts_everybody
-from gaussmith.releases import Release
-from gaussmith.releases.shown_groups import ShownGroups
-from gaussmith.totals.lifting import RepeatedTotals, check_sums, lift_groups, repeat_lifted
-from gaussmith.totals.opened import Opened, open_data, plain_rule
-from gaussmith.totals.rehearsal import rehearse
-from gaussmith.totals.shared import scans_of, total_all
-from gaussmith.values import dataclass
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.numerics.exact import Array, Integers, Words, python
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.draw import AnyTie, Draw
+from gaussmith.planning.joint_people import counts_everybody
+from gaussmith.planning.lending import number_unit
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.row_rule import PAIRS, RowRule
+from gaussmith.releases.readout import ShownGroups
+from gaussmith.releases.release import Release
+from gaussmith.totals.opened import (
+    Opened,
+    RepeatedTotals,
+    check_sums,
+    lift_groups,
+    open_data,
+    plain_rule,
+    rehearse,
+    repeat_lifted,
+    scans_of,
+    total_all,
+)
 
 if TYPE_CHECKING:
-    from gaussmith.plans.threshold import Threshold
-    from gaussmith.plans.tie import Tie
+    from gaussmith.planning.discovered_groups import Threshold
+    from gaussmith.planning.joint_noise import Tie
     from gaussmith.totals.cell_counts import FoundCells
     from gaussmith.totals.people import FoundPeople
 
@@ -58,7 +63,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     and ballots are written.
     """
     refuse_stages(plan)
-    plan.certify()  # before anything is opened
+    plan.certified()  # before anything is opened
     draw = plan.draw
     if len(plan.slots) != 1:
         raise PlanError(
@@ -81,28 +86,37 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))
 
 
-def prepare_request(
-    plan: Plan, data: Any, engine: str | None = None, master: str | None = None, is_made_up: bool = False
-) -> Prepared:
-    """Open the table of a request once for all draws of its plan; refuses what does not fit. No data value is read.
+def open_table(
+    plans: Sequence[Plan], data: Any, engine: str | None = None, master: str | None = None, is_made_up: bool = False
+) -> Source:
+    """The table of a request, opened once for the draws of all its stages. No data value is read.
 
-    Files are read by `engine`, with Spark at `master`. Columns whose types the plan relied on must still have them,
-    unless the data `is_made_up` for the plan.
+    Files are read by `engine`, with Spark at `master`. Columns whose types a plan relied on must still have them,
+    unless the data `is_made_up` for the plans.
     """
-    plan.certify()  # before anything is opened
-    rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
+    draws = [draw for plan in plans for draw in plan.certified().draws]  # before anything is opened
+    rules = [draw.row_rule for draw in draws if draw.row_rule is not None]
     relied_on = [name for rule in rules for name in rule.complete_by_type]
     if relied_on and not is_made_up:
         from gaussmith.engines.complete_columns import check_never_missing
 
         check_never_missing(data, relied_on)
-    columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
+    columns = dict.fromkeys(name for rule in rules for name in rule.columns_read)
     source = open_source(data, engine, master, tuple(columns))
     if source.names is None and any(rule.present for rule in rules):
         source = name_columns(source, tuple(columns))
-    named = replace(source, name=short_name(read_source(data).data))
-    opened = tuple(_open(named, draw) for draw in plan.draws)
-    check_once(source, len(scans_of(opened)))
+    return replace(source, name=short_name(read_source(data).data))
+
+
+def prepare_request(plan: Plan, data: Any, is_made_up: bool = False) -> Prepared:
+    """Fit the table of a request to every draw of a plan; refuses what does not fit. No data value is read.
+
+    A table that `open_table` has opened is taken as it is.
+    """
+    plan.certified()
+    table = data if isinstance(data, Source) else open_table([plan], data, is_made_up=is_made_up)
+    opened = tuple(_open(table, draw) for draw in plan.draws)
+    check_once(table, len(scans_of(opened)))
     return Prepared(plan, opened)
 
 
@@ -190,7 +204,7 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
 
 def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -> Release:
     """As `release_totals`, where some groups are found: one draw of each such question decides which are shown."""
-    from gaussmith.plans.found_draws import threshold_of
+    from gaussmith.planning.discovered_groups import threshold_of
 
     plan, sources = prepared.plan, prepared.sources
     noisy: dict[int, tuple[Array, int | None]] = {}
@@ -226,8 +240,8 @@ def _which(draw: Draw) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Passed:
-    """The groups that passed a threshold, in the order of their keys: as they are told, as they are compared, and the
-    noisy integers of their people."""
+    """The groups that passed a threshold, in the order of their keys, or of noisy counts where they are the largest
+    few: as they are told, as they are compared, and the noisy integers of their people."""
 
     groups: ShownGroups
     keys: GroupKeys
@@ -260,11 +274,11 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     noisy = [threshold.people(int(n)) + int(z) for n, z in zip(found["n"], found["z"], strict=True)]
     bars = found["b"].to_numpy()
     order = sorted(range(len(labels)), key=lambda i: tuple(map(_sorted_as, labels[i])))
-    if draw.groups.top is not None and len(order) > draw.groups.top:
+    if draw.groups.top is not None:  # of equal counts those with the first keys
         ranked = sorted(order, key=lambda i: -noisy[i])
-        best = set(ranked[: draw.groups.top])
-        bars = np.maximum(bars, noisy[ranked[draw.groups.top]] / threshold.people(1))
-        order = [i for i in order if i in best]
+        order = ranked[: draw.groups.top]
+        if len(ranked) > len(order):
+            bars = np.maximum(bars, noisy[ranked[len(order)]] / threshold.people(1))
     found = found[order]
     told = ShownGroups(tuple(labels[i] for i in order), bars[order])
     return _Passed(told, codes_of(found, keys), found["n"].to_numpy(), [noisy[i] for i in order])
@@ -333,17 +347,36 @@ def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
     """The noisy features of draws that share their noise, and of those that take the number of everybody from it."""
     found: dict[int, tuple[Array, int | None]] = {}
     for tie in plan.ties:
-        draws = [plan.draws[i] for i in tie.members]
-        lifted = lift_members(tie, [(draw, totals[i]) for i, draw in zip(tie.members, draws, strict=True)])
-        noise = normal_integers(len(lifted), NOISE_BITS)
-        noisy = add(lifted, noise).astype(float) / tie.grid[1]
-        found |= zip(tie.members, ((features, None) for features in tie.features(draws, noisy)), strict=True)
-        if tie.lent_to:
-            lender = cast("Tie", tie)
-            assert lender.people is not None
-            everybody = totals[lender.members[lender.people]][0].records
-            for i in lender.borrowers:
-                found[i] = _release_centred(plan.draws[i], totals[i][0], everybody, lender, noisy), None
+        seen = {i: tie.seen(plan.draws[i]) for i in (*tie.members, *tie.lent_to)}
+        each = [_release_tie(tie, seen, totals_in(plan, tie, totals, k)) for k in range(tie.copies)]
+        for i in (*tie.members, *tie.lent_to):
+            found[i] = np.vstack([features[i] for features in each]), None
+            if tie.copies > 1 and plan.draws[i].groups is None:  # a histogram, of which every value is a group
+                found[i] = found[i][0].reshape(1, -1), None
+    return found
+
+
+def totals_in(plan: Plan, tie: AnyTie, totals: Sequence[Sequence[Totals]], k: int) -> dict[int, Sequence[Totals]]:
+    """What a noise is added to: the totals of all draws, or of one group where it is drawn anew in each."""
+    chosen = {i: totals[i] for i in (*tie.members, *tie.lent_to)}
+    if tie.groups is None:
+        return chosen
+    return {i: [each[k] if plan.draws[i].groups else Totals([], int(each[0].sums[k]))] for i, each in chosen.items()}
+
+
+def _release_tie(tie: AnyTie, seen: Mapping[int, Draw], totals: Mapping[int, Sequence[Totals]]) -> dict[int, Array]:
+    """The noisy features of all draws of a noise, drawn once: in one group where it is drawn anew in each."""
+    draws = [seen[i] for i in tie.members]
+    lifted = lift_members(tie, [(draw, totals[i]) for i, draw in zip(tie.members, draws, strict=True)])
+    noise = normal_integers(len(lifted), NOISE_BITS)
+    noisy = add(lifted, noise).astype(float) / tie.grid[1]
+    found = dict(zip(tie.members, tie.features(draws, noisy), strict=True))
+    if tie.lent_to:
+        lender = cast("Tie", tie)
+        assert lender.people is not None
+        everybody = totals[lender.members[lender.people]][0].records
+        for i in lender.borrowers:
+            found[i] = _release_centred(seen[i], totals[i][0], everybody, lender, noisy)
     return found
 
 
@@ -378,7 +411,7 @@ def _cores(draw: Draw, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence[i
     """The summed cores of the groups of a tied draw, in integers: columns, then the number of people in the group."""
     codes = draw.block.codes
     found = [python(codes.centred(each.sums, each.records)) for each in totals]
-    if draw.block.domain.marks_at_most is not None:
+    if free_marks(draw.block.domain) is not None:
         return [[count] for count in found[0]]
     if counts_everybody(draw, tie.where):
         return list(found)

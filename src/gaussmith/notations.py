@@ -1,42 +1,34 @@
-"""What an error tells to write, in the notation in which the request was written: Python, a TOML file or flags.
+"""How a field with a value is written: in Python, in a request file (TOML), or in one that others add: flags.
 
-The sentences in the source are those for a file: `write means = { age = [0, 100] }`. An error says them in Python,
-unless it is made inside `written_in(TOML)`: while a file is read or its request is released, and in every command.
-The command line turns them into flags at the end, where there is no file (`in_flags` of `cli/terminal.py`).
+Errors and notes say what to write by `setting`, in the notation in which the request was written. That is Python,
+unless they are made inside `written_in`: while a file is read or its request is released, and in every command.
+An ellipsis stands for a value that is left to the reader.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-PYTHON, TOML = "python", "toml"
+PYTHON, TOML, FLAGS = "python", "toml", "flags"
 
 _notation: ContextVar[str] = ContextVar("notation", default=PYTHON)
 
 PAIRS = ("bounds", "total_bounds", "sums", "means", "medians", "variances", "covariance", "mean_within")
 """Fields whose lists of two numbers are bounds: tuples in Python."""
 
-Write = Callable[[str, Any], str | None]
-"""How a field with its value is written; None where it has no form of its own, and stays as it is."""
+INNER = ("between", "equal", "log")
+"""Keys of a table inside a field, which are written alone."""
 
-_SAID = (  # compiled when there is an error to tell: that takes 0.4 ms
-    r'"[^"\n]*"|(?<![\w"\'])(?<!of )(?P<name>[a-z]+(?:_[a-z]+)*) = (?=[\[{"\d.…-]|true\b|false\b)|(?P<bare>{ )'
-)
-_WORD = r"true|false|[-+\d][\w.+-]*(?<![.])|…"
-REST = "\ue000"
-"""What stands for a bare …, more of the same, while a value is read."""
-
-_INNER = ("between", "equal", "log")
-"""Keys of a table inside a field, which are told alone."""
+MORE = "…"
 
 
 @contextmanager
 def written_in(notation: str) -> Iterator[None]:
-    """Errors made inside tell what to write in this notation."""
+    """Errors and notes made inside say what to write in this notation."""
     token = _notation.set(notation)
     try:
         yield
@@ -49,86 +41,144 @@ def notation() -> str:
     return _notation.get()
 
 
-def in_notation(text: str) -> str:
-    """A sentence of the source, in the notation that errors are told in now."""
-    return in_python(text) if _notation.get() == PYTHON and ("= " in text or "[[" in text) else text
+def setting(name: str, value: Any = ...) -> str:
+    """A field with a value, in the notation of now; without a name a value that stands in a field.
 
-
-def in_python(text: str) -> str:
-    """A sentence with the fields of a request file as arguments of Python.
-
-    >>> print(in_python('write means = { age = [0, 100] }, or bins = { age = [18, 40, 65] }; rows_per_unit = 12, say'))
-    write means={"age": (0, 100)}, or bins={"age": [18, 40, 65]}; rows_per_unit=12, say
-    >>> print(in_python('write guarantee = { epsilon = 1, delta = 1e-6 } and count = true, in a [[question]]'))
-    write guarantee=gaussmith.Guarantee(epsilon=1, delta=1e-6) and count=True, in a gaussmith.Question(…)
+    >>> setting("means", {"age": [0, 100]}), setting("count", True), setting("by", ...), setting("question")
+    ('means={"age": (0, 100)}', 'count=True', 'by=…', 'gaussmith.Question(…)')
+    >>> with written_in(TOML):
+    ...     print(setting("means", {"age": [0, 100]}), setting("count", True), setting("question"), sep="; ")
+    means = { age = [0, 100] }; count = true; [[question]]
     """
-    return rewritten(text, _python).replace("[[question]]", "gaussmith.Question(…)")
+    return WRITERS[_notation.get()](name, value)
 
 
-def rewritten(text: str, write: Write) -> str:
-    """A sentence in which each `name = value` of a request file is written in another way; a bare table has no name."""
-    done, at = [], 0
-    while (found := re.compile(_SAID).search(text, at)) is not None:
-        begin, value = found.end(), None
-        if found["name"] or found["bare"]:
-            begin = found.end() - (2 if found["bare"] else 0)
-            value = _value_at(text, begin)
-        told = None if value is None else _read(value)
-        shown = None if told is None else write(found["name"] or "", told[0])
-        end = found.end() if value is None else begin + len(value)
-        done += [text[at : found.start()], text[found.start() : end] if shown is None else shown]
-        at = end
-    return "".join([*done, text[at:]])
-
-
-def _value_at(text: str, begin: int) -> str | None:
-    """The value that begins there: a text, a number, or brackets to the end of them; None where they do not end."""
-    if text[begin] == '"':
-        end = text.find('"', begin + 1)
-        return None if end < 0 else text[begin : end + 1]
-    if text[begin] not in "[{":
-        word = re.compile(_WORD).match(text, begin)
-        return word and word[0]
-    depth = 0
-    for token in re.finditer(r'"[^"\n]*"|[\[{]|[\]}]', text[begin:]):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if depth == 0:
-            return text[begin : begin + token.end()]
-    return None
-
-
-class Number(str):
-    """A number as it was written: 1e-6, not 1e-06."""
-
-
-def _read(value: str) -> tuple[Any] | None:
-    """What a TOML value says, with … for more; None where it is not TOML."""
-    import tomllib  # where an error is made
-
-    rest = f'"{REST}"'
-    text = re.sub(r'"[^"\n]*"|…', lambda found: rest if found[0] == "…" else found[0], value)
-    text = re.sub(rf"(?<=[{{,] ){rest} }}", f"{rest} = {rest} }}", text)  # more keys with their values
-    try:
-        return (tomllib.loads(f"x = {text}", parse_float=Number)["x"],)
-    except ValueError:
-        return None
+def named(field: str) -> str:
+    """The name of a field in the notation of now."""
+    return f"--{field.replace('_', '-')}" if _notation.get() == FLAGS else field
 
 
 def _python(name: str, value: Any) -> str:
+    if name == "question":
+        return "gaussmith.Question(…)"
     if name == "guarantee" and isinstance(value, Mapping):
         return f"guarantee=gaussmith.Guarantee({', '.join(f'{each}={_shown(v)}' for each, v in value.items())})"
     shown = _shown(value, name in PAIRS)
-    return f'"{name}": {shown}' if name in _INNER else f"{name}={shown}" if name else shown
+    return f'"{name}": {shown}' if name in INNER else f"{name}={shown}" if name else shown
 
 
 def _shown(value: Any, pairs: bool = False) -> str:
     """A value as Python writes it, with texts in double quotes."""
-    if value == REST or isinstance(value, bool | int | Number):
-        return "…" if value == REST else str(value)
+    if value is ... or isinstance(value, bool):
+        return MORE if value is ... else str(value)
+    if isinstance(value, int | float):
+        return number_text(value)
     if isinstance(value, Mapping):
-        several = [(_shown(key), _shown(each, pairs)) for key, each in value.items()]
-        return "{" + ", ".join("…" if key == each == "…" else f"{key}: {each}" for key, each in several) + "}"
-    if isinstance(value, list):
+        return "{" + ", ".join(f"{_shown(key)}: {_shown(each, pairs)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
         inner = ", ".join(map(_shown, value))
         return f"({inner})" if pairs and len(value) == 2 else f"[{inner}]"
     return f'"{value}"' if '"' not in str(value) else repr(str(value))
+
+
+def number_text(value: float) -> str:
+    """A number as people write it.
+
+    >>> number_text(1e-6), number_text(100.0), number_text(0.5), number_text(12)
+    ('1e-6', '100', '0.5', '12')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return repr(value).replace("e-0", "e-")
+
+
+def toml_text(name: str, value: Any) -> str:
+    """A field with a value as a request file has it."""
+    if name == "question":
+        return "[[question]]"
+    return f"{toml_key(name)} = {toml_value(value)}" if name else toml_value(value)
+
+
+WRITERS: dict[str, Callable[[str, Any], str]] = {PYTHON: _python, TOML: toml_text}
+"""How each notation writes a field with a value."""
+
+
+# A request as TOML: what the page and `--save-request` write.
+
+
+def write_toml(fields: Mapping[str, Any], comments: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """These fields as a TOML document; `comments` stand behind a key of a table: comments[table][key].
+
+    >>> print(write_toml({"source": "a.csv", "count": True, "sums": {"age": (0, 100)}}, {"sums": {"age": "years"}}))
+    source = "a.csv"
+    count = true
+    <BLANKLINE>
+    [sums]
+    age = [0, 100]  # years
+    <BLANKLINE>
+    """
+    comments = comments or {}
+    lines = [toml_text(name, value) for name, value in fields.items() if not _is_table(name, value)]
+    for name, value in fields.items():
+        if not _is_table(name, value):
+            continue
+        if isinstance(value, Mapping):
+            said = comments.get(name, {})
+            lines += ["", f"[{toml_key(name)}]"]
+            lines += [toml_text(str(key), each) + _comment(said.get(key)) for key, each in value.items()]
+        else:
+            for question in value:
+                lines += ["", f"[[{toml_key(name)}]]"]
+                lines += [toml_text(str(key), each) for key, each in question.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(name: str, value: Any) -> bool:
+    """Whether a value is written below the others: tables, except the short ones that read better on a line."""
+    if isinstance(value, Mapping):
+        return name not in ("guarantee", "source")
+    listed = isinstance(value, Sequence) and not isinstance(value, str) and bool(value)
+    return listed and name == "question" and all(isinstance(each, Mapping) for each in value)
+
+
+def _comment(text: str | None) -> str:
+    if not text:
+        return ""
+    return "  # " + "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def toml_key(name: str) -> str:
+    """A name before an equals sign, in quotes where it needs them."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else toml_string(name)
+
+
+def toml_value(value: Any) -> str:
+    if value is ...:
+        return MORE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value).replace("e-0", "e-")  # inf and nan are written alike in both
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, str):
+        return toml_string(value)
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(toml_value, value))}]"
+    raise TypeError(f"a request file holds numbers, texts, dates, lists and tables, not {type(value).__name__}")
+
+
+def toml_string(text: str) -> str:
+    r"""A string in quotes.
+
+    >>> print(toml_string('a "b" \x7f'))
+    "a \"b\" \U0000007f"
+    """
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted) + '"'

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -17,6 +18,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.expressions.identity import object_code
+from gaussmith.expressions.spelling import as_date
 from gaussmith.totals.opened import total
 
 EDGES = [-60.0, -0.1, 0.0, 0.3, 1 / 3, 17.25, 2.0**53]
@@ -221,3 +224,50 @@ def test_columns_of_other_kinds_are_refused() -> None:
         with pytest.raises(gm.RequestError) as caught:
             gm.release(request)
         assert caught.value.code == code, asked
+
+
+MONTHS = {"day": {"by": "month", "between": ["2024-01", "2024-02"]}}
+
+
+@pytest.mark.parametrize("asked", [{"by": ["day"], "count": True}, {"histograms": ["day"]}, {"marginals": [["day"]]}])
+def test_dates_among_objects_of_pandas_are_in_the_cells_of_dates(asked: dict[str, Any]) -> None:
+    """Text is of the type object in pandas 2; so are dates of Python in every version."""
+    pd = pytest.importorskip("pandas")
+    texts = ["2024-01-05", "2024-01-31T23:59", "2024-02-03", "2023-12-31", "2024-13-01", "none", None] * 100
+    days = [datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 31, 23, 59, 59, 999_999), *[None] * 5]
+    stamps = [pd.Timestamp("2024-02-03"), datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC), "2023-12-31", 5, b"x"]
+    mixed = [a if a is not None else b for a, b in zip(days, [None, None, *stamps], strict=True)] * 100
+    request = gm.Request(pl.DataFrame({"day": texts}), bins=MONTHS, guarantee=gm.Guarantee(mu=1e6), **asked)
+    wanted = [round(row["value"]) for row in gm.release(request).rows()]
+    assert wanted[:4] == [100, 200, 100, 0]  # a table has one more cell, for what is in none
+    objects = {
+        "text": pd.Series(texts, dtype=object),
+        "categories": pd.Series(texts, dtype=object).astype(pd.CategoricalDtype([*{*texts} - {None}])),
+    }
+    for name, column in objects.items():
+        request = gm.Request(pd.DataFrame({"day": column}), bins=MONTHS, guarantee=gm.Guarantee(mu=1e6), **asked)
+        assert [round(row["value"]) for row in gm.release(request).rows()] == wanted, name
+    frame = pd.DataFrame({"day": pd.Series(mixed, dtype=object)})
+    request = gm.Request(frame, bins=MONTHS, guarantee=gm.Guarantee(mu=1e6), **asked)
+    assert [round(row["value"]) for row in gm.release(request).rows()][:4] == [100, 200, 100, 100]
+
+
+def test_dates_and_times_among_objects_are_read_to_the_nanosecond() -> None:
+    pd = pytest.importorskip("pandas")
+    random = np.random.default_rng()
+    first = datetime.datetime(1, 1, 1)
+    times: list[Any] = [first + datetime.timedelta(days=int(d)) for d in random.integers(0, 3_652_058, 500)]
+    times += [time - datetime.timedelta(microseconds=1) for time in times if time > first]
+    times += [datetime.datetime.min, datetime.datetime.max, datetime.datetime(1970, 1, 1), datetime.date(1969, 12, 31)]
+    times += [pd.Timestamp("1969-12-31T23:59:59.999999999"), pd.Timestamp("1970-01-01T00:00:00.000000001")]
+    times += [datetime.date.min, datetime.date.max, "\0d738890", "2024-05-31", "x", 7, None]
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    times += [datetime.datetime(2024, 5, 1, 1, tzinfo=zone)]
+    codes = pl.DataFrame({"day": pl.Series(list(map(object_code, times)), dtype=pl.String)})
+    found = nw.from_native(codes).select(as_date("day", "object")).to_native()["day"].to_list()
+    days = [
+        each.year * 10000 + each.month * 100 + each.day if isinstance(each, datetime.date) else None for each in times
+    ]
+    days[-1], days[-5] = 20240430, None
+    days[times.index("2024-05-31")] = 20240531
+    assert found == days

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines import duckdb as engine
 from gaussmith.engines.registry import open_source
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import RecordTotals
 
 TYPES = [pl.Float64, pl.Float32, pl.Boolean]
 TYPES += [getattr(pl, f"{sign}Int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)]
@@ -33,6 +33,6 @@ def test_columns_with_and_without_gaps_have_the_same_codes(
     connection = duckdb.connect()
     connection.register("frame", frame.to_arrow())
     connection.execute("create table t as select * from frame")
-    records = Records(tuple(frame.columns))
+    records = RecordTotals(tuple(frame.columns))
     (own,), (other,) = (records.total(open_source(data), codes, None) for data in (connection.table("t"), frame))
     assert (own.sums, own.records) == (other.sums, other.records)

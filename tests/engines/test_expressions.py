@@ -12,18 +12,10 @@ import polars as pl
 import pytest
 from odd_rows import KINDS, bits, compare, on_duckdb, on_polars, table
 
-from gaussmith.expressions import (
-    Formula,
-    as_number,
-    check,
-    derive,
-    evaluate,
-    kinds_of,
-    parse,
-    plan_derivation,
-    read_number,
-    to_narwhals,
-)
+from gaussmith.expressions.formulas import Formula, check, evaluate
+from gaussmith.expressions.grammar import parse
+from gaussmith.expressions.identity import read_number
+from gaussmith.expressions.spelling import as_number, derive, kinds_of, plan_derivation, to_narwhals
 
 CALENDAR = [
     "quarter(d)",

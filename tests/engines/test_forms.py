@@ -142,7 +142,7 @@ def test_ballots_in_order_are_added_alike(engine: str, data: pl.DataFrame, tmp_p
         ranked = sorted(ballot, key=str) == sorted(candidates)
         for i, candidate in enumerate(candidates):
             sums[i] += 2 * (2 - ballot.index(candidate)) if ranked else 2
-    found = totals(ENGINES[engine](data, tmp_path), gm.Votes(candidates), columns, "order")
+    found = totals(ENGINES[engine](data, tmp_path), gm.domains.Votes(candidates), columns, "order")
     assert found == (sums, data.height)
 
 
@@ -161,7 +161,7 @@ def test_arrays_and_lists_of_texts_and_numbers() -> None:
     assert totals([["a", 1], ["b", 0]], gm.Cells({"x": ["a", "b"], "y": 2})) == ([0, 1, 1, 0], 2)
     assert totals(np.array([0, 2, 2, 9]), gm.Cells(3)) == ([2, 0, 2], 4)
     assert totals(np.array([[0, 1], [1, np.nan]]), gm.Cells(shape=(2, 2))) == ([0, 1, 1, 0], 2)
-    assert totals(np.array([[2, 0, 1], [0, 0, 1]]), gm.Votes(3), form="order") == ([4, 2, 6], 2)
+    assert totals(np.array([[2, 0, 1], [0, 0, 1]]), gm.domains.Votes(3), form="order") == ([4, 2, 6], 2)
     assert totals([], gm.Cells(2)) == ([0, 0], 0)
     assert totals([True, False, True], gm.Cells([False, True])) == ([1, 2], 3)
     assert totals([["p", "a"], ["p", "b"], ["q", "a"]], gm.Counts(["a", "b"], at_most=2), form="pairs") == ([2, 1], 2)

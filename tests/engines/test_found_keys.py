@@ -19,7 +19,7 @@ from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.totals import key_passes
+from gaussmith.totals import found_keys as key_passes
 
 ROWS = 900
 KEPT = 4

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_rows import KINDS, NUMBERS, TEXTS, WHOLES, bits, compare, on_duckdb, on_polars, table
 
-from gaussmith.expressions import check, evaluate, parse, to_narwhals, written
+from gaussmith.expressions.formulas import check, evaluate
+from gaussmith.expressions.grammar import parse, written
+from gaussmith.expressions.spelling import to_narwhals
 
 ODDLY_NESTED = ["a - (b - c) - -d", "not (a == b) or (not c) == d", "`x y` not in (-1, 2e300)"]
 

@@ -19,9 +19,10 @@ import pytest
 from refusals import refused
 from summing import total_groups, total_people
 
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import declare_groups, plan_derivation
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.keys import declare_groups
+from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
 
 ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))

@@ -13,15 +13,15 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.engines.declared_values import frame_places, valued_columns
-from gaussmith.engines.engine import AddUp, Engine, Progress, Totals, Words
+from gaussmith.domains.encoding import Codes
+from gaussmith.engines.engine import AddUp, Engine, Progress, Totals, Words, frame_places, valued_columns
 from gaussmith.engines.files import Files
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.registry import ENGINES
 from gaussmith.engines.source import Source
 from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, GroupKeys, derive
-from gaussmith.problem.codes import Codes
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.expressions.spelling import Derivation, derive
 
 ROWS = [
     ("ada", "north", 3.0),

@@ -15,11 +15,12 @@ from refusals import refused
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.duckdb import list_files, read_files
 from gaussmith.engines.files import Files
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.keys import declare_groups
+from gaussmith.expressions.spelling import kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, Contribution, RowSum
 
 ENGINES = ["polars", "duckdb"]

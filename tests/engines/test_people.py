@@ -16,17 +16,25 @@ import pytest
 from refusals import Expected, refusal, refused
 from summing import engine_under, sum_groups, sum_people, total_groups, total_people
 
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.duckdb import DUCKDB, plain_relation
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.registry import engine_of, open_source
-from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.totals import group_rows
-from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonProduct, PersonTotal, RowCount, RowSum
-from gaussmith.totals.integer_steps import inputs_of
-from gaussmith.totals.limbs import add_up, feature_limbs
-from gaussmith.totals.wide_sums import spell_person
+from gaussmith.expressions.keys import GroupKeys, declare_groups
+from gaussmith.expressions.spelling import derive, kinds_of, plan_derivation
+from gaussmith.totals import groups as group_rows
+from gaussmith.totals.features import (
+    Coding,
+    Contribution,
+    PersonMean,
+    PersonProduct,
+    PersonTotal,
+    RowCount,
+    RowSum,
+    inputs_of,
+)
+from gaussmith.totals.limbs import add_up, feature_limbs, spell_person
 
 INF, NAN = float("inf"), float("nan")
 VALUES = [None, NAN, INF, -INF, 0.0, -0.0, 1.0, -2.5, 0.1, 5e-324, 1e300, 63.0, 64.0, 1e-9]

@@ -17,9 +17,9 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import plan_derivation
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.totals.person_rows import open_person_rows
+from gaussmith.expressions.spelling import plan_derivation
+from gaussmith.planning.row_rule import RowRule
+from gaussmith.totals.people import open_person_rows
 
 NUMBERS = [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 0.1, 0.2, 19.99, -7.25, 1e-7, 5e-324, 1e300, -1e300, 4.6e9]
 COLUMNS = {

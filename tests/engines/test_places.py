@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.engines.declared_values import array_places
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.duckdb import AS_THEY_ARE, DUCKDB
+from gaussmith.engines.engine import array_places
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import GroupKeys, declare_groups, declare_numbers
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.keys import GroupKeys, declare_groups, declare_numbers
 from gaussmith.totals.categories import open_cells
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import RecordTotals
 
 NUMBERS = [0, 1, 2, 4, 5, -1, -3, 2**53, 2**63 - 1, -(2**63)]
 FLOATS = [0.0, -0.0, 1.0, 2.5, float("nan"), float("inf"), float("-inf"), 1e300, 5e-324, 4.0, -3.0, 2.0**63, 2.0**64]
@@ -133,8 +133,8 @@ def test_columns_of_every_type_of_duckdb_have_the_codes_of_polars() -> None:
     names = tuple(columns)
     for low, high, stand_in in ((0, 100, 7), (-3.5, 60.25, 0), (50, 51, 50.5), (-1e9, 1e300, 3)):
         codes = BoxCodes.for_bounds([low] * len(names), [high] * len(names), [stand_in] * len(names))
-        (there,) = Records(names).total(open_source(connection.sql("select * from rows")), codes, None)
-        (here,) = Records(names).total(open_source(frame), codes, None)
+        (there,) = RecordTotals(names).total(open_source(connection.sql("select * from rows")), codes, None)
+        (here,) = RecordTotals(names).total(open_source(frame), codes, None)
         doubles = frame.select(pl.all().cast(pl.Float64)).to_numpy()
         assert there == here
         assert list(there.sums) == [int(s) for s in codes.encode(doubles).astype(object).sum(axis=0)]

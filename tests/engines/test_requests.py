@@ -15,7 +15,7 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.totals.shared import total_all
+from gaussmith.totals.opened import total_all
 
 TABLE = pl.DataFrame(
     {

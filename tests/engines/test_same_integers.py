@@ -18,23 +18,24 @@ from refusals import refused
 from summing import total_people, total_records
 
 import gaussmith as gm
-from gaussmith.domains.ball_moment_codes import BallMomentCodes
-from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.cells import CellCodes
 from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.look_codes import ColumnCellCodes, LengthCellCodes
-from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
-from gaussmith.domains.points import PointCodes
-from gaussmith.domains.sparse import SparseCodes
-from gaussmith.domains.votes import VoteCodes
+from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
+from gaussmith.domains.features import TOTAL
+from gaussmith.domains.moments import MomentCodes, coarse_codes
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source
-from gaussmith.expressions import as_number, kinds_of, plan_derivation
-from gaussmith.plans.row_rule import TOTAL, RowRule
-from gaussmith.problem.codes import BallCodes, BoxCodes, Codes
+from gaussmith.expressions.spelling import as_number, kinds_of, plan_derivation
+from gaussmith.papers.ball_moments import BallMomentCodes
+from gaussmith.papers.looks import ColumnCellCodes, LengthCellCodes
+from gaussmith.papers.points import PointCodes
+from gaussmith.papers.sparse import SparseCodes
+from gaussmith.papers.votes import VoteCodes
+from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
-from gaussmith.totals.kernels import MaskedCodes
 from gaussmith.totals.opened import open_data, total
+from gaussmith.totals.records import MaskedCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]

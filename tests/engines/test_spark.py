@@ -10,12 +10,11 @@ import pytest
 from summing import total_records
 
 from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.sparse import SparseCodes
+from gaussmith.domains.encoding import BallCodes, BoxCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.engines.registry import open_source
-from gaussmith.engines.spark import total_frame
-from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers
-from gaussmith.problem.codes import BallCodes, BoxCodes
+from gaussmith.engines.spark import BLOCK_COLUMNS, read_numbers, total_frame
+from gaussmith.papers.sparse import SparseCodes
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 

@@ -20,8 +20,8 @@ from sessions import why_no_spark
 from summing import total_records
 
 import gaussmith as gm
+from gaussmith.domains.encoding import BallCodes, BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.problem.codes import BallCodes, BoxCodes
 
 RELEASE = """
 import json, sys, warnings
@@ -29,7 +29,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 from pyspark.sql import SparkSession
 import gaussmith as gm
-from gaussmith.problem.codes import BallCodes, BoxCodes
+from gaussmith.domains.encoding import BallCodes, BoxCodes
 from gaussmith.engines.registry import open_source
 sys.path.insert(0, sys.argv[3])
 from summing import total_records

@@ -11,8 +11,8 @@ import pytest
 
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.release import add_flags
-from gaussmith.engines import spark_sessions as engine
-from gaussmith.engines.spark_codes import BLOCK_COLUMNS
+from gaussmith.engines import spark as engine
+from gaussmith.engines.spark import BLOCK_COLUMNS
 from gaussmith.engines.versions import RANGES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")

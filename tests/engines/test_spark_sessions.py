@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.engines import spark_sessions as engine
+from gaussmith.engines import spark as engine
 from gaussmith.errors import SourceError
 
 G = gm.Guarantee(mu=1)

@@ -1,7 +1,8 @@
 """All golden cases: a name under which the extract is kept, a way to get there, and the function that goes it.
 
 Cases speak the public language alone, so that they outlive any reorganisation of the source: domains, `gm.plan`,
-`plan.release`, `gm.Request`, `gm.release`, `gm.read`, requests in TOML, the command line.
+`plan.release`, `gm.Request`, `gm.release`, `gm.read`, requests in TOML, the command line. All plans have their stored
+strategies (`strategies.py`); `new_plans` makes them as the solver finds them here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from comparison import Kept, keep, keep_errors, keep_numbers, keep_rows
 from fixed_noise import fixed_noise
 from plan_cases import planned, release_plan
 from request_cases import make_request, release_request
+from strategies import read_again
 from tables import file, table
 
 import gaussmith as gm
@@ -57,6 +59,14 @@ def all_cases() -> Iterator[Case]:
         yield Case(f"catalogue | {name}", "sample", partial(_sample, make))
 
 
+def new_plans() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The plan of every case, as the solver finds it on this processor."""
+    for name, asked in plan_cases.plan_cases():
+        yield name, partial(plan_cases.newly_planned, *asked)
+    for name, wanted in request_cases.request_cases().items():
+        yield name, partial(request_cases.newly_planned_request, *wanted)
+
+
 def spark_cases() -> Iterator[tuple[str, Callable[[Any], Kept]]]:
     """A few of them on a Spark frame: Spark is slow to start."""
     for family in ("box", "ball", "counts", "sparse", "votes", "cells", "marginals", "points", "groups"):
@@ -84,7 +94,7 @@ def _plan_of(family: str, neighbours: str, question: str, columns: list[str] | N
 
 
 def _saved_plan(family: str, neighbours: str, question: str, folder: Path) -> Kept:
-    plan = gm.Plan.from_json(planned(family, neighbours, question).to_json())
+    plan = read_again(planned(family, neighbours, question))
     with fixed_noise() as integers:
         return keep(release_plan(plan, family, "polars", folder), integers)
 
@@ -186,15 +196,15 @@ def _view(view: Callable[[], list[Any]], _: Path) -> Kept:
 STATED: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6}
 
 SAMPLES: dict[str, Callable[[], Any]] = {
-    "analytic": lambda: gm.catalogue.analytic(dimension=3, **STATED),
-    "classic": lambda: gm.catalogue.classic(dimension=3, **STATED),
-    "clipped": lambda: gm.catalogue.clipped(dimension=3, radius=2, **STATED),
-    "correlated": lambda: gm.catalogue.correlated(dimension=3, **STATED),
-    "correlated, count": lambda: gm.catalogue.correlated(dimension=3, upper=[1, 2, 3], count=True, **STATED),
-    "elliptical": lambda: gm.catalogue.elliptical(sensitivity=[1, 2, 3], **STATED),
-    "bounded contribution": lambda: gm.catalogue.bounded_contribution(dimension=4, at_most=2, **STATED),
-    "gaussian data": lambda: gm.catalogue.gaussian_data(sd=[1, 2, 3], rows=1000, **STATED),
-    "slides": lambda: gm.catalogue.slides(dimension=3, **STATED),
+    "analytic": lambda: gm.papers.analytic(dimension=3, **STATED),
+    "classic": lambda: gm.papers.classic(dimension=3, **STATED),
+    "clipped": lambda: gm.papers.clipped(dimension=3, radius=2, **STATED),
+    "correlated": lambda: gm.papers.correlated(dimension=3, **STATED),
+    "correlated, count": lambda: gm.papers.correlated(dimension=3, upper=[1, 2, 3], count=True, **STATED),
+    "elliptical": lambda: gm.papers.elliptical(sensitivity=[1, 2, 3], **STATED),
+    "bounded contribution": lambda: gm.papers.bounded_contribution(dimension=4, at_most=2, **STATED),
+    "gaussian data": lambda: gm.papers.gaussian_data(sd=[1, 2, 3], rows=1000, **STATED),
+    "slides": lambda: gm.papers.slides(dimension=3, **STATED),
 }
 
 

@@ -16,22 +16,14 @@ SHOWN = 24
 
 NOT_KEYS = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 
-GRADES = ("exact", "near", "turned")
-"""How a case is compared.
+TOLERANCE = 1e-12
+"""Of what is computed from the noisy integers in doubles, relative to its size or its standard error."""
 
-exact   the noisy integers and the values bit by bit; standard errors and ends of intervals, which are no released
-        integers, to 1e-12 of their size
-near    noise that is solved, where other kernels of the linear algebra round last bits otherwise: values to a millionth
-        of their standard error
-turned  solved noise of which several factors are as good (signs and rotations of eigenvectors are free): the same law,
-        but fixed integers come out elsewhere. Guarantee and names exactly, planned errors to 1e-3, values as far as
-        bounded noise can move them
-"""
+FOUND_TOLERANCE = 1e-6
+"""Of the total that a solver finds on any processor, relative to the recorded one."""
 
-TOLERANCE = {"exact": 1e-12, "near": 1e-6, "turned": 1e-3}
-
-FARTHEST = 32.0
-"""Fixed noise lies within two deviations on each of some tens of coordinates, so values within so many errors."""
+NUMBERS = ("value", "standard_error", "lower", "upper")
+"""Columns of numbers in the table of a release."""
 
 Kept = dict[str, Any]
 
@@ -45,9 +37,8 @@ def keep_rows(rows: list[dict[str, Any]]) -> Kept:
     """The extract of a table of answers."""
     found: Kept = {
         "names": _shorten_exact([" / ".join(str(row[column]) for column in _labels(row)) for row in rows]),
-        "values": _shorten_exact([float(row["value"]).hex() for row in rows]),
     }
-    for column in ("standard_error", "lower", "upper"):
+    for column in NUMBERS:
         found[column] = _shorten([float(row[column]) for row in rows])
     return found
 
@@ -87,53 +78,42 @@ def _shorten(values: list[float]) -> list[str]:
     return [v.hex() for v in values]
 
 
-def differences(golden: Kept, found: Kept, grade: str = "exact") -> list[str]:
-    """Where two extracts are not the same, as far as cases of this grade can be compared."""
+def differences(golden: Kept, found: Kept) -> list[str]:
+    """The fields in which two extracts differ: guarantee, names and noisy integers in any bit, numbers by rounding."""
     if set(golden) != set(found):
         return [f"fields {sorted(set(golden) ^ set(found))}"]
-    fields = ["mu", "names", *(["integers", "values"] if grade == "exact" else [])]
-    wrong = [name for name in fields if golden.get(name) != found.get(name)]
+    wrong = [name for name in ("mu", "names", "integers") if golden.get(name) != found.get(name)]
     sizes = [] if "numbers" in golden else golden["standard_error"]
-    for name in ["numbers"] if grade == "turned" else ["numbers", "standard_error", "lower", "upper"]:
-        if not _alike(golden.get(name, []), found.get(name, []), sizes, TOLERANCE[grade]):
+    for name in ("numbers", *NUMBERS):
+        if not _alike(golden.get(name, []), found.get(name, []), sizes):
             wrong.append(name)
-    if grade != "exact" and "values" in golden:
-        wrong += _apart(golden, found, FARTHEST if grade == "turned" else TOLERANCE[grade])
     return wrong
 
 
-def _alike(one: list[str], other: list[str], sizes: list[str], tolerance: float) -> bool:
+def _alike(one: list[str], other: list[str], sizes: list[str]) -> bool:
     """Whether numbers agree to a part of their size, or of the standard error beside them if that is larger."""
     if len(one) != len(other):
         return False
     for *pair, size in zip(one, other, sizes or itertools.repeat("0x0p+0"), strict=False):
         a, b = map(float.fromhex, pair)
-        room = tolerance * max(abs(a), abs(b), float.fromhex(size))
+        room = TOLERANCE * max(abs(a), abs(b), float.fromhex(size))
         if not (a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= room):
             return False
     return True
 
 
-def _apart(golden: Kept, found: Kept, reach: float) -> list[str]:
-    """Values further apart than so many standard errors; of long lists the first ones."""
-    if len(golden["values"]) != len(found["values"]) or len(golden.get("integers", [])) != len(
-        found.get("integers", [])
-    ):
-        return ["number of values"]
-    errors = [
-        max(map(float.fromhex, pair)) for pair in zip(golden["standard_error"], found["standard_error"], strict=True)
-    ]
-    several = zip(golden["values"], found["values"], errors, strict=False)
-    apart = [abs(float.fromhex(a) - float.fromhex(b)) > reach * e for a, b, e in several if ":" not in a + b]
-    return ["values"] if any(apart) else []
+def is_as_good(golden: Kept, price: float) -> bool:
+    """Whether a solver found noise as good as the recorded one."""
+    recorded = float.fromhex(golden["price"])
+    return abs(price - recorded) <= FOUND_TOLERANCE * recorded
 
 
-def read_golden() -> dict[str, Any]:
-    """The golden file: {"near": names, "turned": names, "cases": {name: extract}}."""
-    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+def keep_price(plan: Any) -> Kept:
+    """What was made small: the total variance, or the worst."""
+    return {"price": float(plan.price).hex()}
+
+
+def read_golden() -> dict[str, dict[str, Kept]]:
+    """The golden file: {"found": {plan: its price}, "cases": {name: extract}}."""
+    found: dict[str, dict[str, Kept]] = json.loads(FILE.read_text("utf-8"))
     return found
-
-
-def grade_of(golden: dict[str, Any], name: str) -> str:
-    """How a case of the golden file is compared."""
-    return next((grade for grade in GRADES[1:] if name in golden[grade]), "exact")

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from strategies import stored_plan
 from tables import SOURCES, plain_source
 
 import gaussmith as gm
@@ -99,14 +100,16 @@ def families() -> dict[str, Family]:
             everywhere=False,
         ),
         "ball": Family(
-            gm.Ball(3, 25, centre=[10, 0, 5]),
+            gm.domains.Ball(3, 25, centre=[10, 0, 5]),
             ["x", "y", "n"],
             SUMS | WEIGHTS | MEANS | linear | shapes("isotropic", "lifted"),
         ),
-        "ball around zero": Family(gm.Ball(2, 4, names=["s1", "s2"]), ["s1", "s2"], SUMS | MEANS, everywhere=False),
+        "ball around zero": Family(
+            gm.domains.Ball(2, 4, names=["s1", "s2"]), ["s1", "s2"], SUMS | MEANS, everywhere=False
+        ),
         "records": Family(gm.Records(), [], {"count": {"count": True}}, plain=(), neighbours=ADD_REMOVE),
         "gaussian data": Family(
-            gm.GaussianData([20, 0], [10, 5], rows=150),
+            gm.domains.GaussianData([20, 0], [10, 5], rows=150),
             ["x", "y"],
             SUMS
             | WEIGHTS
@@ -115,16 +118,16 @@ def families() -> dict[str, Family]:
             | shapes("clipped", "lifted", "isotropic"),
         ),
         "gaussian data, clip": Family(
-            gm.GaussianData([20, 0], [10, 5], rows=150, clip=1e-3), ["x", "y"], SUMS | MEANS, everywhere=False
+            gm.domains.GaussianData([20, 0], [10, 5], rows=150, clip=1e-3), ["x", "y"], SUMS | MEANS, everywhere=False
         ),
         "gaussian data, report": Family(
-            gm.GaussianData(3, [10, 5], scaling="report"), ["x", "y"], SUMS, everywhere=False
+            gm.domains.GaussianData(3, [10, 5], scaling="report"), ["x", "y"], SUMS, everywhere=False
         ),
         "gaussian data, chebyshev": Family(
-            gm.GaussianData(3, [10, 5], scaling="chebyshev"), ["x", "y"], SUMS, everywhere=False
+            gm.domains.GaussianData(3, [10, 5], scaling="chebyshev"), ["x", "y"], SUMS, everywhere=False
         ),
         "gaussian data, round": Family(
-            gm.GaussianData(3, [10, 5], scaling="round", mean_within=2), ["x", "y"], SUMS, everywhere=False
+            gm.domains.GaussianData(3, [10, 5], scaling="round", mean_within=2), ["x", "y"], SUMS, everywhere=False
         ),
         "counts": Family(
             gm.Counts(["a", "b", "c", "d"], at_most=2),
@@ -144,7 +147,7 @@ def families() -> dict[str, Family]:
             gm.Counts(["tea", "milk", "bread"], at_most=2), ["person", "item"], SUMS, "pairs", (), ADD_REMOVE
         ),
         "sparse": Family(
-            gm.SparseSum(["s1", "s2", "s3", "s4"], at_most=2, bound=[1, 2, 2, 3]),
+            gm.domains.SparseSum(["s1", "s2", "s3", "s4"], at_most=2, bound=[1, 2, 2, 3]),
             ["s1", "s2", "s3", "s4"],
             SUMS
             | WEIGHTS
@@ -152,14 +155,14 @@ def families() -> dict[str, Family]:
             | shapes("isotropic"),
         ),
         "sparse, equal": Family(
-            gm.SparseSum(4, at_most=3, bound=1.5), ["s1", "s2", "s3", "s4"], SUMS, everywhere=False
+            gm.domains.SparseSum(4, at_most=3, bound=1.5), ["s1", "s2", "s3", "s4"], SUMS, everywhere=False
         ),
         "votes": Family(
-            gm.Votes(["r1", "r2", "r3"]),
+            gm.domains.Votes(["r1", "r2", "r3"]),
             ["r1", "r2", "r3"],
             SUMS | WEIGHTS | {"weighted": {"weights": [1, 2, 3]}, "linear": {"answers": W[:2]}} | shapes("isotropic"),
         ),
-        "votes, order": Family(gm.Votes(["ann", "bob", "eve"]), ["o1", "o2", "o3"], SUMS, "order", ("lists",)),
+        "votes, order": Family(gm.domains.Votes(["ann", "bob", "eve"]), ["o1", "o2", "o3"], SUMS, "order", ("lists",)),
         "cells": Family(
             gm.Cells({"health": HEALTH}),
             ["health"],
@@ -215,7 +218,7 @@ def families() -> dict[str, Family]:
             plain=("lists",),
         ),
         "points": Family(
-            gm.Points([[0, 0], [1, 0], [1, 2], [-2, 1]], names=["s1", "s2"]),
+            gm.domains.Points([[0, 0], [1, 0], [1, 2], [-2, 1]], names=["s1", "s2"]),
             ["s1", "s2"],
             SUMS
             | WEIGHTS
@@ -247,6 +250,16 @@ FAMILIES = families()
 
 @cache
 def planned(family: str, neighbours: str, question: str) -> Any:
+    """The plan with its stored strategy."""
+    return stored_plan(plan_name(family, neighbours, question), newly_planned(family, neighbours, question))
+
+
+def plan_name(family: str, neighbours: str, question: str) -> str:
+    return f"{family} | {neighbours} | {question}"
+
+
+def newly_planned(family: str, neighbours: str, question: str) -> Any:
+    """The plan as the solver finds it here."""
     chosen = FAMILIES[family]
     guarantee = gm.Guarantee(epsilon=1, delta=1e-6) if "count" in question else gm.Guarantee(mu=1)
     asked = chosen.questions[question]
@@ -259,7 +272,7 @@ def plan_cases() -> Iterator[tuple[str, tuple[str, str, str]]]:
     for family, chosen in FAMILIES.items():
         for neighbours in chosen.neighbours:
             for question in chosen.questions:
-                yield f"{family} | {neighbours} | {question}", (family, neighbours, question)
+                yield plan_name(family, neighbours, question), (family, neighbours, question)
 
 
 def sources_of(family: str, question: str) -> list[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tables import SOURCES, file
+from strategies import stored_requests
+from tables import SOURCES, file, table
 
 import gaussmith as gm
 
@@ -213,8 +214,12 @@ EVERYWHERE = (
 
 def request_cases() -> dict[str, tuple[str, str]]:
     """Names of all requests, and which fields and neighbours they have."""
-    cases = {f"request | add-remove | {name}": (name, "add-remove") for name in REQUESTS}
-    return cases | {f"request | replace-one | {name}": (name, "replace-one") for name in PUBLIC}
+    asked = [*((name, "add-remove") for name in REQUESTS), *((name, "replace-one") for name in PUBLIC)]
+    return {request_name(*each): each for each in asked}
+
+
+def request_name(name: str, neighbours: str) -> str:
+    return f"request | {neighbours} | {name}"
 
 
 def guarantee_of(name: str) -> Fields:
@@ -234,17 +239,33 @@ def sources_of(name: str, neighbours: str) -> list[str]:
 
 
 def make_request(name: str, neighbours: str, source: Any) -> Any:
+    """The request with its stored strategy."""
+    with stored_requests(request_name(name, neighbours)):
+        return _request(name, neighbours, source)
+
+
+def newly_planned_request(name: str, neighbours: str) -> Any:
+    """The plan of the request as the solver finds it here."""
+    return _request(name, neighbours, table()).plan
+
+
+def _request(name: str, neighbours: str, source: Any) -> Any:
     return gm.Request(source, guarantee=gm.Guarantee(**guarantee_of(name)), **_fields(name, neighbours))
 
 
 def release_request(name: str, neighbours: str, source: str, folder: Path) -> Any:
+    with stored_requests(request_name(name, neighbours)):
+        return _release(name, neighbours, source, folder)
+
+
+def _release(name: str, neighbours: str, source: str, folder: Path) -> Any:
     if source == "toml":
         return gm.release(write_toml(name, neighbours, folder))
     if source == "command":
         return run_command(name, neighbours, folder)
     if source == "parquet by duckdb":
-        return gm.release(make_request(name, neighbours, file(folder, "parquet")), engine="duckdb")
-    return gm.release(make_request(name, neighbours, SOURCES[source](folder)))
+        return gm.release(_request(name, neighbours, file(folder, "parquet")), engine="duckdb")
+    return gm.release(_request(name, neighbours, SOURCES[source](folder)))
 
 
 # -- in TOML ----------------------------------------------------------------------------------------------------------

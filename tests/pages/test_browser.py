@@ -14,7 +14,7 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import sync_playwright
 from workbench import CHROMIUM, Workbench, make_folder
 
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (on Debian: apt install chromium)")
 

@@ -19,20 +19,19 @@ pytest.importorskip("starlette", reason="the extra 'workbench' is not installed"
 
 from browsing import FORM, Browser, make_people, wait_for_release
 
-from gaussmith.charged_release import release
 from gaussmith.cli import main
 from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.releases import Release
+from gaussmith.ledger.book import Ledger
+from gaussmith.notations import write_toml
+from gaussmith.pipeline.release import release
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.releases.release import Release
+from gaussmith.report.releases import shown_rows
 from gaussmith.requests.request import Request
-from gaussmith.requests.toml_text import write_toml
-from gaussmith.web.downloads import PURPOSES, TYPES
-from gaussmith.web.drafts import Draft, read_form, write_form
-from gaussmith.web.filling import fill, read_reasons
-from gaussmith.web.lists import read_list, write_list
-from gaussmith.web.reading import read_fields, read_request, request_toml
-from gaussmith.words.releases import shown_rows
+from gaussmith.workbench.app import PURPOSES, TYPES
+from gaussmith.workbench.drafts import Draft, read_form, read_list, write_form, write_list
+from gaussmith.workbench.filling import fill, read_reasons
+from gaussmith.workbench.reading import read_fields, read_request, request_toml
 
 GUARANTEE = {"epsilon": 1, "delta": 1e-6}
 REQUESTS: list[dict[str, Any]] = [
@@ -217,8 +216,8 @@ def test_lines_of_every_question_and_of_one(tmp_path: Path) -> None:
 
 
 def test_pages_are_the_same_for_neighbouring_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("desk", "gate"):
-        monkeypatch.setattr(f"gaussmith.web.{module}.new_token", lambda: "word")
+    for module in ("desk", "server"):
+        monkeypatch.setattr(f"gaussmith.workbench.{module}.new_token", lambda: "word")
     pages: list[list[bytes]] = []
     form = FORM | HEALTH | {"asks-2-kind": "histograms", "asks-2-column": "region", "asks-2-listed": "a, b"}
     for name, rows in (("one", 3), ("two", 4)):

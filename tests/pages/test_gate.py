@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,9 @@ from browsing import FORM, HOME, KEY, PLAIN, PORT, Browser, make_people, wait_fo
 
 from gaussmith.cli import main
 from gaussmith.errors import RequestError
-from gaussmith.web import gate
-from gaussmith.web.server import listen
+from gaussmith.workbench import server
+from gaussmith.workbench import server as gate
+from gaussmith.workbench.server import listen, make_app, make_server, open_bench
 
 
 @pytest.fixture
@@ -94,7 +98,7 @@ def test_a_replayed_confirmation_makes_no_second_release(browser: Browser) -> No
 
 def test_an_old_confirmation_is_refused(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     place = browser.confirmed()
-    monkeypatch.setattr("gaussmith.web.desk.VALID_SECONDS", 0.0)
+    monkeypatch.setattr("gaussmith.workbench.desk.VALID_SECONDS", 0.0)
     assert browser.submit(place, {"id": "one"}).status_code == 409
     assert browser.charges() == 0
 
@@ -187,6 +191,64 @@ def test_200_sliders_at_once_leave_the_server_usable(browser: Browser) -> None:
     assert browser.get("/").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/", "/?token=wrong", "/ledger"])
+def test_requests_without_the_cookie_do_not_lock_the_owner_out(browser: Browser, path: str) -> None:
+    for host in (f"127.0.0.1:{PORT}", "evil.example"):
+        for _ in range(gate.BURST + 50):
+            refused = browser.get(path, headers={"cookie": "", "host": host})
+            assert refused.status_code in (403, 421) and refused.headers["connection"] == "close"
+    assert browser.get("/").status_code == 200
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[int]:
+    """The port of a server that runs in a thread."""
+    sock = listen(0)
+    port = int(sock.getsockname()[1])
+    bench, draft = open_bench(None, None, folder)
+    running = make_server(make_app(bench, draft, KEY, port))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        yield port
+    finally:
+        running.should_exit = True
+        thread.join(30)
+
+
+def say(port: int, text: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection.sendall(text.encode())
+    return connection
+
+
+def asked(port: int) -> bytes:
+    """The first line of the answer to the owner."""
+    with say(port, f"GET /?token={KEY} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n") as connection:
+        return connection.makefile("rb").readline()
+
+
+def test_half_open_connections_do_not_lock_the_owner_out(tmp_path: Path) -> None:
+    with served(tmp_path) as port:
+        silent = [say(port, "GET / HTTP/1.1\r\nhost: 127" if i % 2 else "") for i in range(250)]
+        assert asked(port).startswith(b"HTTP/1.1 303")
+        assert silent[0].recv(1) == b""  # the oldest was closed
+        for connection in silent:
+            connection.close()
+
+
+def test_a_connection_says_in_time_what_it_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    with served(tmp_path) as port:
+        begun, begin = say(port, "GET / HTTP/1.1\r\n"), time.monotonic()
+        again = say(port, f"GET / HTTP/1.1\r\nhost: localhost:{port}\r\ncookie: a=1\r\n\r\n")
+        assert begun.recv(1) == b"" and time.monotonic() - begin < 25
+        assert again.makefile("rb").readline().startswith(b"HTTP/1.1 403")
+        assert not server.Connection.silent
+        for connection in (begun, again):
+            connection.close()
+
+
 def test_one_release_at_a_time(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = browser.confirmed(), browser.confirmed()
     go, entered = threading.Event(), threading.Event()
@@ -196,7 +258,7 @@ def test_one_release_at_a_time(browser: Browser, monkeypatch: pytest.MonkeyPatch
         assert go.wait(30)
         raise RuntimeError("a value of the data")
 
-    monkeypatch.setattr("gaussmith.web.bench.Bench.release", slow)
+    monkeypatch.setattr("gaussmith.workbench.bench.Bench.release", slow)
     running = browser.submit(first, {"id": "one"}).headers["location"]
     assert entered.wait(30)
     assert "Releasing" in browser.get(running).text

@@ -11,8 +11,8 @@ pytest.importorskip("starlette", reason="the extra 'workbench' is not installed"
 
 from browsing import FORM, Browser, make_people, wait_for_release
 
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
+from gaussmith.privacy.guarantee import Guarantee
 
 
 def test_a_database_of_duckdb_is_opened_and_released(tmp_path: Path) -> None:
@@ -56,3 +56,19 @@ def test_continue_waits_until_all_is_right(tmp_path: Path) -> None:
     fits, too_much = (browser.submit("/", FORM | {"epsilon": e}, **{"x-live": "plan"}).text for e in ("1", "9"))
     assert 'class="primary" id="continue"' in fits and "Not yet" not in fits
     assert 'class="waiting" id="continue"' in too_much and 'Not yet: <a href="#budget-title">' in too_much
+
+
+def test_a_view_is_opened_with_the_promise_of_the_command_line(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with duckdb.connect(str(tmp_path / "study.db")) as database:
+        database.execute("CREATE TABLE people AS SELECT 40 AS age FROM range(50)")
+        database.execute("CREATE VIEW everyone AS FROM people")
+    address = f"duckdb://{tmp_path}/study.db?table=everyone"
+    assert "start the workbench with --row-per-row" in Browser(tmp_path, start=address).get("/").text
+    browser = Browser(tmp_path, start=address, row_per_row=True)
+    page = browser.get("/").text
+    assert "1 column" in page and 'name="promises" value="row_per_row"' in page
+    asks = {"asks-0-kind": "means", "asks-0-column": "age", "asks-0-low": "0", "asks-0-high": "100"}
+    form = FORM | {"source": address, "promises": "row_per_row"} | asks
+    place = browser.submit(browser.confirmed(form), {"id": "one"}).headers["location"]
+    assert "Released as" in wait_for_release(browser, place) and browser.charges() == 1

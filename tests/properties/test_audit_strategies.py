@@ -7,9 +7,7 @@ from hypothesis import given, settings
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.audit.recording import watch
-from gaussmith.audit.scenes import square_between
-from gaussmith.audit.strategies import SUFFIXES, neighbours, write
+from gaussmith.audit.scenes import SUFFIXES, neighbours, square_between, watch, write
 
 PEOPLE = gm.Request(
     "visits.parquet", unit="person", rows_per_unit=2, groups_per_unit=1, sums={"spent": (0, 500)}, count=True,

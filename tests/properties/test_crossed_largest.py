@@ -14,12 +14,9 @@ import numpy as np
 import pytest
 from planting import plant
 
-from gaussmith.numerics.crossed import largest as module
-from gaussmith.numerics.crossed.largest import largest
-from gaussmith.numerics.crossed.lift import CrossedLift, terms_of
-from gaussmith.numerics.crossed.tables import Tables, subsets
-from gaussmith.numerics.exact import sqrt_upward
-from gaussmith.numerics.products import shift
+from gaussmith.numerics import crossed as module
+from gaussmith.numerics.crossed import CrossedLift, Tables, largest, subsets, terms_of
+from gaussmith.numerics.exact import shift, sqrt_upward
 
 Person = tuple[int | None, ...] | None
 """The place of each key, None where it is not declared; or nobody."""

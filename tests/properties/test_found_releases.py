@@ -15,12 +15,11 @@ from scipy.stats import binom, norm
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.noise import normal_integers
-from gaussmith.numerics import found_keys
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.plans.threshold import FAR, LOOK, Threshold
-from gaussmith.releases.shown_groups import shown_intervals
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.planning.discovered_groups import FAR, LOOK, Threshold, threshold_of
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.privacy import thresholds as found_keys
+from gaussmith.releases.readout import shown_intervals
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
 
@@ -136,7 +135,7 @@ def test_an_empty_result_is_a_release(tmp_path: Any) -> None:
 def test_the_largest_few(monkeypatch: pytest.MonkeyPatch) -> None:
     data = _people({"a": 100, "b": 300, "c": 200, "d": 400})
     release = _released(data, monkeypatch, 0, top=2)
-    assert release.labels == (("b",), ("d",))
+    assert release.labels == (("d",), ("b",))
     low, _ = release["b"]["count"].interval()
     assert 100 < low <= 300
 

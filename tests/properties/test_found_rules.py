@@ -15,8 +15,8 @@ from scipy.stats import binom, norm
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.numerics.shown_counts import interval
-from gaussmith.plans.threshold import Threshold
+from gaussmith.planning.discovered_groups import Threshold
+from gaussmith.privacy.thresholds import interval
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
 

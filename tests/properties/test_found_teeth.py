@@ -16,8 +16,9 @@ from doors.noise import found_draws
 from planting import plant
 
 import gaussmith as gm
-from gaussmith import charged_release, mechanism
+from gaussmith import mechanism
 from gaussmith.engines.engine import Unsteady
+from gaussmith.pipeline import release as charged_release
 from gaussmith.totals import found_keys, people
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-6)

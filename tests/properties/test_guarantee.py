@@ -9,7 +9,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaussmith.guarantee import Guarantee, compose
+from gaussmith.privacy.guarantee import Guarantee, compose
 
 epsilons = st.floats(1e-6, 100)
 deltas = st.floats(1e-300, 1 - 1e-9)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaussmith.totals import ranking
-from gaussmith.totals.ranking import find_kept
+from gaussmith.totals import groups as ranking
+from gaussmith.totals.groups import find_kept
 
 IDS: dict[str, Any] = {
     "small": lambda k: k,

@@ -14,15 +14,15 @@ import polars as pl
 import pytest
 from fixed_noise import fixed_noise
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith import mechanism, staged_release
+from gaussmith import mechanism
 from gaussmith.engines.polars import POLARS
-from gaussmith.expressions import declare_groups
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.stages import ANSWERS, Seen
-from gaussmith.stages.keys import KEYS, KeysFirst
+from gaussmith.expressions.keys import declare_groups
+from gaussmith.pipeline import staged_release
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.staging import ANSWERS, KEYS, KeysFirst, Seen
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.found_keys import KeyColumns, stream_people
 from gaussmith.totals.groups import sum_groups
@@ -132,7 +132,7 @@ def test_a_budget_that_is_spent_twice_is_found(monkeypatch: pytest.MonkeyPatch) 
     with fixed_noise():
         made = gm.release(gm.Request(table(), **ASK))
     assert made.plan.spent + made.path.taken > G.mu_squared  # type: ignore[union-attr]
-    with refused("draws-spend-too-much"):
+    with refused(damaged("draws that spend too much")):
         gm.read(made.to_json())
     text = json.loads(made.to_json())
     del text["plan"]["keys_before"]
@@ -159,10 +159,13 @@ def test_a_tampered_record_is_refused() -> None:
         ),
         (lambda t: t["stages"]["last"].update(share="1"), "stages-do-not-follow"),
         (lambda t: t["stages"]["rule"].update(keys="1/3"), "stages-do-not-follow"),
-        (lambda t: t["plan"].update(keys_before=[[0.9, "1/1000"]]), "draws-spend-too-much"),
+        (lambda t: t["plan"].update(keys_before=[[0.9, "1/1000"]]), damaged("draws that spend too much")),
         (lambda t: t["plan"].update(keys_before=[[0.1, "1/10000"]]), "stages-of-other-keys"),
-        (lambda t: t["plan"].update(keys_before=[[0.1, "1/100"]]), "found-keys-spend-too-much"),
-        (lambda t: t["plan"].update(keys_before=[[0.1, "0"]]), "keys-found-twice"),
+        (lambda t: t["plan"].update(keys_before=[[0.1, "1/100"]]), damaged("found keys that spend too much")),
+        (
+            lambda t: t["plan"].update(keys_before=[[0.1, "0"]]),
+            damaged("keys that a stage has found beside keys that are found later"),
+        ),
     ):
         with refused(code):
             gm.read(changed(change))

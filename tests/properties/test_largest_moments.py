@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from lifts import Vector, check_bound, entries, largest_added, largest_changed, numbers
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
-from gaussmith.domains import Moments
-from gaussmith.domains import moment_norms as bounds
-from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
+from gaussmith.domains import moments as bounds
+from gaussmith.domains.moments import Moments
 from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 DRAWS = 60
 HALF = Fraction(1, 2)
@@ -152,14 +152,14 @@ def test_other_lifts_are_refused() -> None:
     domain = domain_of(2)
     mixed = np.zeros((1, domain.dimension + 1))
     mixed[0, [0, -1]] = 1.0
-    with refused("lift-of-moments-mixes-signs"):
+    with refused(damaged("a lift of moments that mixes values and squares")):
         domain.largest(Dense(mixed), ADD_REMOVE)
-    with refused("lift-kind-not-bounded", kind="Exchangeable"):
+    with refused(damaged("which its domain cannot bound")):
         domain.largest(Exchangeable(domain.dimension + 1, 2.0**60, 2.0**120), ADD_REMOVE)
-    with refused("lift-does-not-match-domain"):
+    with refused(damaged("a lift of")):
         domain.largest(Diagonal(np.ones(3)), ADD_REMOVE)
     twice = Bordered(np.array([domain.dimension]), np.array([1.0]), np.array([2.0**-60]), domain.dimension + 1)
-    with refused("lift-of-moments-adds-entries"):
+    with refused(damaged("a lift with two entries in its last column")):
         domain.largest(twice, ADD_REMOVE)
 
 

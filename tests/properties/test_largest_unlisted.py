@@ -28,17 +28,22 @@ from lifts import (
     unbordered,
 )
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups
-from gaussmith.domains.ball import _repeats
-from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
-from gaussmith.numerics import residual_sizes
-from gaussmith.numerics.linear import Bordered, Dense, Matrix
-from gaussmith.numerics.residual_maps import ResidualLift, Residuals
-from gaussmith.plans import Draw
-from gaussmith.plans import draw as draw_module
+from gaussmith.domains.box import Box
+from gaussmith.domains.cells import Cells
+from gaussmith.domains.counts import Counts
+from gaussmith.domains.extremes import Sphere, repeats
+from gaussmith.domains.groups import Groups
+from gaussmith.numerics import marginals as residual_sizes
+from gaussmith.numerics.marginals import ResidualLift, Residuals
+from gaussmith.numerics.matrices import Bordered, Dense, Matrix
+from gaussmith.papers.ball import Ball
+from gaussmith.papers.gaussian import GaussianData
+from gaussmith.planning import draw as draw_module
+from gaussmith.planning.draw import Draw
+from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 
 DRAWS = 150
 
@@ -130,24 +135,29 @@ def test_the_bound_of_a_ball(name: str, kind: str) -> None:
 def test_dense_lifts_of_balls_are_refused() -> None:
     for domain in BALLS.values():
         lift = Dense(np.eye(domain.dimension + 1))
-        with refused("dense-lift-of-ball"):
+        with refused(damaged("a ball with a dense lift")):
             domain.largest(lift, ADD_REMOVE)
-        with refused("dense-lift-of-ball"):
+        with refused(damaged("a ball with a dense lift")):
             domain.largest_change(lift)
 
 
 @pytest.mark.parametrize(
     ("kind", "function", "right", "wrong"),
     [
-        (ADD_REMOVE, Ball.largest, "_repeats(lift, self.dimension)", "1.0"),
-        (ADD_REMOVE, Ball.largest, "[largest, norm", "[largest, 0 * norm"),
-        (ADD_REMOVE, Ball.largest, "np.append(last, round_part)", "round_part"),
-        (ADD_REMOVE, Ball.largest, "float(np.max(extent))", "1.0"),
-        (ADD_REMOVE, Ball.largest, "inner.max(initial=0.0)", "inner.min(initial=0.0)"),
-        (REPLACE_ONE, Ball.largest, "2.0 * largest", "largest"),
-        (REPLACE_ONE, _repeats, ".max()", ".min()"),
-        ("change", Ball.largest_change, "2.0 * ", ""),
-        ("change", Ball.largest_change, "_repeats(lift, self.dimension)", "1.0"),
+        (ADD_REMOVE, Sphere.largest, "repeats(rows, self.size)", "1.0"),
+        (ADD_REMOVE, Sphere.largest, "[largest, norm", "[largest, 0 * norm"),
+        (
+            ADD_REMOVE,
+            Sphere.largest,
+            "np.append(last, sum_upward([largest, norm_upward(border)]))",
+            "sum_upward([largest, norm_upward(border)])",
+        ),
+        (ADD_REMOVE, Sphere.largest, "float(np.max(extent))", "1.0"),
+        (ADD_REMOVE, Sphere.largest, "inner.max(initial=0.0)", "inner.min(initial=0.0)"),
+        (REPLACE_ONE, Sphere.largest, "2.0 * largest", "largest"),
+        (REPLACE_ONE, repeats, ".max()", ".min()"),
+        ("change", Sphere.largest, "2.0 * largest", "largest"),
+        ("change", Sphere.largest, "repeats(rows, self.size)", "1.0"),
     ],
 )
 def test_faults_of_balls_are_found(
@@ -208,7 +218,7 @@ def test_the_bound_of_marginals(name: str, kind: str, or_none: bool) -> None:
     """`change` is what groups rest on under replace-one: a lift of marginals has other columns than the cells."""
     if or_none and kind == REPLACE_ONE:
         lift = marginal_lift(np.random.default_rng(), *WAYS[name])
-        with refused("residuals-of-other-cells"):
+        with refused(damaged("residuals of other cells")):
             Cells(shape=WAYS[name][0], or_none=True).largest(lift, kind)
         return
     check_marginals(name, kind, or_none, np.random.default_rng())
@@ -280,7 +290,7 @@ def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Gene
                 each = replace(made, guarantee=gm.Guarantee(mu=slack / share), shape=replace(made.shape, lift=lift))
                 plan = Draw(each, gm.Guarantee(mu=1), neighbours, by)
                 if slack > 1:
-                    with refused("share-too-large"):
+                    with refused(damaged("is too large")):
                         plan.certify()
                 elif kept:
                     plan.certify()

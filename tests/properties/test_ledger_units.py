@@ -8,8 +8,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaussmith.guarantee import Guarantee
 from gaussmith.ledger.units import UNIT_BITS, budget_square, budget_units, charge_units, largest_mu, round_down
+from gaussmith.privacy.guarantee import Guarantee
 
 MUS = st.floats(1e-100, 1e100)
 USUAL = st.floats(2.0**-75, 1e100)

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith.errors import GaussmithError
-from gaussmith.plans.certificate import verify
+from gaussmith.planning.certificate import verify
 
 Question = dict[str, Any]
 
@@ -134,5 +134,5 @@ def test_a_filtered_number_cannot_pass_for_a_public_one() -> None:
     asked: dict[str, Any] = {"guarantee": gm.Guarantee(mu=1), "neighbours": "replace-one"}
     saved = gm.Request("x.csv", questions=questions, **asked).plan.to_dict()
     saved["draws"][0]["row_rule"]["where"] = "x > 1"
-    with refused("rule-of-public-filter"):
+    with refused(damaged("a public number of those who pass a filter")):
         gm.Plan.from_dict(saved)

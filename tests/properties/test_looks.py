@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.domains import ColumnCells, LengthCells
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.stages import locate, zoom
+from gaussmith.papers import locating
+from gaussmith.papers.looks import ColumnCells, LengthCells
+from gaussmith.planning.certified_grid import NOISE_BITS
 
 ODD = np.array(
     [0.0, -0.0, 5e-324, 2.2e-308, 1e-6, 0.3, 1.0, -1.0, 17.25, 1e16, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan]
 )
 LOOKS = {
-    "powers of two": lambda: ColumnCells(np.tile(locate.EDGES, (3, 1))),
+    "powers of two": lambda: ColumnCells(np.tile(locating.LOCATING_EDGES, (3, 1))),
     "around frames": lambda: ColumnCells(
-        zoom.edges_around(locate.Frame(np.array([0.0, 1e9, -3.0]), np.array([1.0, 1e-9, 1e12]), 100.0))
+        locating.edges_around(locating.Frame(np.array([0.0, 1e9, -3.0]), np.array([1.0, 1e-9, 1e12]), 100.0))
     ),
     "lengths": lambda: LengthCells([0.0, 1.0, -1.0], [1.0, 1e300, 1e-300], [0.0, 0.5, 1.0, 1e300]),
 }
@@ -52,7 +52,7 @@ def test_neighbours_stay_within_the_guarantee_in_exact_integers(name, neighbours
 def test_a_record_is_in_one_cell_of_each_column_or_in_none():
     rng = np.random.default_rng()
     records = rng.choice(ODD, (500, 3))
-    codes = ColumnCells(np.tile(locate.EDGES, (3, 1))).codes()
+    codes = ColumnCells(np.tile(locating.LOCATING_EDGES, (3, 1))).codes()
     by_column = codes.encode(records).reshape(500, 3, -1).sum(axis=2)
     assert (by_column == ~np.isnan(records)).all()
     lengths = LengthCells(np.zeros(3), np.ones(3), [1.0, 2.0]).codes().encode(records).sum(axis=1)

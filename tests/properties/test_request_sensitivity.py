@@ -19,7 +19,7 @@ from whole.pairs import Found, distances, spent, total_alone, total_tables
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans import Plan
+from gaussmith.planning.plan import Plan
 
 TABLES = 1500
 """For each of the seven requests: more than ten thousand in all."""

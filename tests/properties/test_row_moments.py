@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 import pytest
 from lifts import entries
-from refusals import refused
+from refusals import damaged, refused
 from whole.pairs import distances, total_alone, total_tables
 
 import gaussmith as gm
-from gaussmith.domains import RowMoments
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Dense
+from gaussmith.domains.row_moments import RowMoments
+from gaussmith.numerics.matrices import Dense
+from gaussmith.privacy.neighbours import ADD_REMOVE
 
 REGIONS = ["north", "south"]
 SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Float64}
@@ -125,7 +125,7 @@ def test_no_person_of_few_codes_exceeds_the_bound(steps: tuple[int, ...], k: int
 
 
 def test_a_bound_without_room_for_rounded_means_is_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RowMoments, "times", property(lambda self: Fraction(self.max_rows)))
+    monkeypatch.setattr(RowMoments, "_rounding", Fraction(0))
     found = [worst_ratio(steps, k, most, np.random.default_rng(1)) for steps, k, most in CASES[:3]]
     assert max(found) > 1
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_asked() -> None:
     plan = gm.Request("t.csv", rows_per_unit=2, **fields).plan
     with refused("row-moments-plan-without-request"):
         plan.release(np.zeros((3, 1)))
-    with refused("rule-of-other-numbers"):
+    with refused(damaged("other numbers of a person than planned")):
         draw = plan.draws[0]
         assert draw.row_rule is not None
         replace(draw, row_rule=replace(draw.row_rule, rows_per_unit=3)).certify()

@@ -17,9 +17,10 @@ from whole.pairs import distances, spent, total_alone, total_tables
 from whole.rows import Question, Row, random_neighbours, random_request, request_of, schema_of
 
 import gaussmith as gm
-from gaussmith.numerics.optimum import solve as solve_points
-from gaussmith.plans import Plan
-from gaussmith.plans.certificate import verify
+from gaussmith.domains.domain import rows_of
+from gaussmith.numerics.solver import solve as solve_points
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.plan import Plan
 
 REQUESTS, PAIRS = 12, 30
 """Random requests, and neighbours for each of them."""
@@ -34,7 +35,7 @@ ROWS = 5
 
 
 def has_tied_rows(plan: Plan) -> bool:
-    return any(draw.tie is not None and draw.block.domain.over_rows is not None for draw in plan.draws)
+    return any(draw.tie is not None and rows_of(draw.block.domain) is not None for draw in plan.draws)
 
 
 def random_visits(generator: random.Random) -> list[Row]:

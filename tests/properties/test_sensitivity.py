@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.certified_grid import NOISE_BITS, core
+from gaussmith.planning.certified_grid import NOISE_BITS, core
 
 NEAR_ONE = [np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]
 SMALL = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-170]
@@ -27,16 +27,16 @@ PLANS = {
     "isotropic": (gm.Box([0, -3, 0.1], [1, 8, 0.3]), {"shape": "isotropic", "count": True}),
     "elliptical": (gm.Box([0, -3], [1, 8]), {"shape": "elliptical"}),
     "linear": (gm.Box([0, -3], [1, 8]), {"answers": [[1, 1], [1, -1], [2, 1]]}),
-    "ball": (gm.Ball(3, 2.5, [1, 0, -1]), {"count": True}),
+    "ball": (gm.domains.Ball(3, 2.5, [1, 0, -1]), {"count": True}),
     "wide scales": (gm.Box([-1e-9, 0], [1e-9, 1e12]), {"weights": "relative"}),
     "replaced": (gm.Box([0, -3, 0.1], [1, 8, 0.3]), {"neighbours": "replace-one"}),
-    "ball replaced": (gm.Ball(3, 2.5), {"neighbours": "replace-one"}),
-    "gaussian": (gm.GaussianData([1, 0, -1], [1, 0.1, 3]), {"count": True}),
-    "gaussian replaced": (gm.GaussianData(0, [1, 1e-6]), {"neighbours": "replace-one"}),
+    "ball replaced": (gm.domains.Ball(3, 2.5), {"neighbours": "replace-one"}),
+    "gaussian": (gm.domains.GaussianData([1, 0, -1], [1, 0.1, 3]), {"count": True}),
+    "gaussian replaced": (gm.domains.GaussianData(0, [1, 1e-6]), {"neighbours": "replace-one"}),
 }
 
 
-def records(rng: np.random.Generator, domain: gm.Box | gm.Ball | gm.GaussianData) -> np.ndarray:
+def records(rng: np.random.Generator, domain: gm.Box | gm.domains.Ball | gm.domains.GaussianData) -> np.ndarray:
     """Odd values, corners, and points just inside or outside the domain."""
     d = domain.dimension
     corner = domain.centre + domain.radius * rng.choice([-1.0, 1.0, 0.999999, 1.000001], size=(PAIRS, d))

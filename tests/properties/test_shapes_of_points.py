@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.solver import solve
 from gaussmith.numerics.two_level import counts
-from gaussmith.numerics.water_filling import diagonal
+from gaussmith.papers.sparse import diagonal
 
 Array = npt.NDArray[np.float64]
 

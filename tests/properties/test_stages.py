@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 from fixed_noise import fixed_noise
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith import mechanism, staged_release
-from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith import mechanism
+from gaussmith.pipeline import staged_release
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.learned_bounds import LearnBounds, Target, powers_of_two
+from gaussmith.planning.learned_cells import ONE, SEVERAL, FindCells
+from gaussmith.planning.staging import ANSWERS, NOTHING, Seen
 from gaussmith.releases import path
-from gaussmith.stages import ANSWERS, NOTHING, Seen
-from gaussmith.stages.bounds import LearnBounds, Target
-from gaussmith.stages.line import powers_of_two
-from gaussmith.stages.quantile_cells import ONE, SEVERAL, FindCells
 
 G = gm.Guarantee(mu=3)
 ODD = [1e308, float("-inf"), None, 1001.5]
@@ -233,7 +233,7 @@ def test_a_tampered_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def dear_first(fields: Any) -> None:
         fields["stages"]["rule"]["cells"] = "1/1000"
 
-    with refused("stage-spends-too-much"):
+    with refused(damaged("that spends too much")):
         fields = json.loads(plan)
         dear_first(fields)
         gm.read(json.dumps(fields))

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.reflected_maps import ENDS, Staircase
-from gaussmith.numerics.reflections import Ends, Reflection
+from gaussmith.numerics.reflected_maps import ENDS, Ends, Reflection, Staircase
 
 
 def random_stairs(generator: random.Random, ends: Ends) -> Staircase:

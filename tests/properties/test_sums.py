@@ -17,13 +17,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from summing import total_records
 
+from gaussmith.domains.encoding import BALL_STEPS, BallCodes, BoxCodes
 from gaussmith.engines.engine import PIECE_ROWS, Totals
 from gaussmith.engines.numpy import FEW_ROWS
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import DomainError
-from gaussmith.expressions import as_number
-from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes
-from gaussmith.totals.kernels import EXACT_ROWS, PIECE_COLUMNS, PIECE_NUMBERS, BallKernel, BoxKernel
+from gaussmith.expressions.spelling import as_number
+from gaussmith.totals.records import EXACT_ROWS, PIECE_COLUMNS, PIECE_NUMBERS, BallKernel, BoxKernel
 
 Array = npt.NDArray[Any]
 ROWS = 600

@@ -16,11 +16,13 @@ import pytest
 from all_people import part_of
 from planting import plant
 
-from gaussmith.numerics.tied import clusters, parts, states
-from gaussmith.numerics.tied import largest as module
-from gaussmith.numerics.tied.largest import largest
-from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Family, Part
+from gaussmith.numerics.joint import parts
+from gaussmith.numerics.joint import parts as states
+from gaussmith.numerics.joint import sensitivity as clusters
+from gaussmith.numerics.joint import sensitivity as module
+from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.parts import Body, Family, JointPart
+from gaussmith.numerics.joint.sensitivity import largest
 
 Array = np.ndarray
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -46,7 +48,7 @@ def vertices(body: Body, members: tuple[int, ...], replaced: bool) -> Array:
     return np.array(sorted({tuple(one - other) for one in people for other in people}))
 
 
-def people_of(part: Part) -> list[tuple[int, Array]]:
+def people_of(part: JointPart) -> list[tuple[int, Array]]:
     """The extreme people of a part: in how many groups they are, and the cores of all groups in a row."""
     found = []
     for k in range(part.fewest, part.most + 1):
@@ -65,7 +67,7 @@ def questions(body: Body) -> list[tuple[int, ...]]:
     return sorted([*((q,) for q in alone), *(family.members for family in body.families)])
 
 
-def corners_of(part: Part) -> list[tuple[float, ...]]:
+def corners_of(part: JointPart) -> list[tuple[float, ...]]:
     """What the columns of a group can be: own numbers ±1; with rows also sums ±t, and t = 1/k or 1."""
     if not part.max_rows:
         return list(itertools.product((-1, 1), repeat=part.columns))
@@ -78,7 +80,7 @@ def corners_of(part: Part) -> list[tuple[float, ...]]:
     return [(*one, *other) for one, other in itertools.product(own, rows)]
 
 
-def size_of(part: Part, replaced: bool) -> int:
+def size_of(part: JointPart, replaced: bool) -> int:
     people = sum(math.comb(part.groups, k) * 2 ** (part.columns * k) for k in range(part.fewest, part.most + 1))
     return people**2 if replaced else people
 
@@ -146,7 +148,7 @@ def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> B
             if rows and rng.random() < 0.7:
                 over, k = int(rng.integers(0, 3)), int(rng.choice([2, 3, 7, 20, 10**6]))
                 p += over + 1
-            parts.append(Part(g, int(always), most, np.zeros(p), np.ones(p), np.ones(p), 1.0, over, k))
+            parts.append(JointPart(g, int(always), most, np.zeros(p), np.ones(p), np.ones(p), 1.0, over, k))
         if 1 < math.prod(size_of(part, replaced) for part in parts) <= MOST:
             return Body(tuple(parts))
 
@@ -163,14 +165,14 @@ def draw_alike(rng: np.random.Generator, replaced: bool) -> Body:
 def draw_families(rng: np.random.Generator, replaced: bool) -> Body:
     """A body with one or two families, and perhaps a part of its own."""
     while True:
-        parts: list[Part] = []
+        parts: list[JointPart] = []
         families = []
         for _ in range(1 if replaced else int(rng.integers(1, 3))):
             p, size = int(rng.integers(0, 2)), int(rng.integers(2, 4))
             groups = rng.integers(1, 3, size).tolist()
             most = int(rng.integers(1, sum(groups) + 1))
             families.append(Family(tuple(range(len(parts), len(parts) + size)), most))
-            parts += [Part(g, 0, min(most, g), np.zeros(p), np.ones(p), np.ones(p), 1.0) for g in groups]
+            parts += [JointPart(g, 0, min(most, g), np.zeros(p), np.ones(p), np.ones(p), 1.0) for g in groups]
         if rng.random() < 0.4:
             parts.append(part_of(int(rng.integers(1, 3)), 1, int(rng.integers(0, 2))))
         if 1 < math.prod(size_of(part, replaced) for part in parts) <= MOST * 4:
@@ -241,7 +243,7 @@ def crowded(alpha: float, s: float) -> Case:
 def uneven(k: int, columns: int) -> Case:
     """Differences between groups: the longest person has all rows in one group and one row in the other."""
     p = columns + 1
-    body = Body((Part(2, 0, 2, np.zeros(p), np.ones(p), np.ones(p), 1.0, columns, k),))
+    body = Body((JointPart(2, 0, 2, np.zeros(p), np.ones(p), np.ones(p), 1.0, columns, k),))
     own = np.diag([*[0.1] * columns, 1.0, 3.0])
     ties = np.zeros((p + 1, p + 1))
     ties[columns, columns] = -0.5

@@ -10,9 +10,9 @@ import pytest
 from all_people import part_of
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.tied.largest import largest
-from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.parts import Body, JointPart
+from gaussmith.numerics.joint.sensitivity import largest
 
 Array = np.ndarray
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -48,7 +48,7 @@ def test_long_parts_in_the_closed_form() -> None:
 
 
 def added(
-    part: Part, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
+    part: JointPart, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
 ) -> Fraction:
     """The largest over k of k·Σ_j max_z (b z − α − γ)² + (g − k)·Σ_j γ² + k (s + ℓk − e)² + (g − k)(ℓk − e)²."""
     here = sum(((x + Fraction(a) + Fraction(c)) ** 2 for x, a, c in zip(b, alpha, gamma, strict=True)), Fraction(0))
@@ -60,7 +60,7 @@ def added(
 
 
 def changed(
-    part: Part, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
+    part: JointPart, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
 ) -> Fraction:
     """The largest of 4 b² of every group kept, (b + α)² of one gained or lost, s²(gained + lost) + (2sℓ + gℓ²) net²."""
     keep = sum((4 * x**2 for x in b), Fraction(0))
@@ -101,16 +101,16 @@ def test_what_does_not_fit_is_refused() -> None:
     body = Body((part_of(2, 1, 1),))
     counted = TiedLift((2,), (np.eye(2),), np.zeros((2, 3)), None)
     plain = TiedLift((2,), (np.eye(2),), np.zeros((2, 2)), None)
-    with pytest.raises(PlanError, match="only where that is secret"):
+    with pytest.raises(PlanError, match="other groups or columns"):
         largest(counted, body, "replace-one")
-    with pytest.raises(PlanError, match="groups and columns"):
+    with pytest.raises(PlanError, match="other groups or columns"):
         largest(plain, Body((part_of(3, 1, 1),)), "add-remove")
-    with pytest.raises(PlanError, match="groups and columns"):
+    with pytest.raises(PlanError, match="other groups or columns"):
         largest(plain, body, "exchange")
-    with pytest.raises(PlanError, match="one number, 0 or more, for each column"):
+    with pytest.raises(PlanError, match="extents that do not fit the columns"):
         largest(plain, body, "add-remove", [np.ones(2)])
-    rows = Body((Part(2, 0, 1, np.zeros(1), np.ones(1), np.ones(1), 1.0, 0, 3),))
-    with pytest.raises(PlanError, match="groups and columns"):
+    rows = Body((JointPart(2, 0, 1, np.zeros(1), np.ones(1), np.ones(1), 1.0, 0, 3),))
+    with pytest.raises(PlanError, match="other groups or columns"):
         largest(plain, rows, "replace-one")
     assert largest(plain, rows, "add-remove") > 0
     wide = TiedLift((60,), (np.eye(4),), np.ones((4, 4)), None)

@@ -44,20 +44,20 @@ def draw_domain(rng: Rng) -> tuple[Any, Any, Any, tuple[str, ...]]:
         away = records - centre
         length = np.linalg.norm(away, axis=1, keepdims=True)
         counted = centre + away * np.minimum(1, 2 / np.maximum(length, 1e-300))
-        return gm.Ball(d, 2.0, centre=centre.tolist()), records, counted, ("sums", "means", "matrix")
+        return gm.domains.Ball(d, 2.0, centre=centre.tolist()), records, counted, ("sums", "means", "matrix")
     if kind == "cells":
         places = rng.integers(0, d + 1, n)
         return gm.Cells(d + 1), places, np.eye(d + 1)[places], ("sums", "matrix")
     if kind == "points":
         points = rng.normal(size=(4, d))
         records = points[rng.integers(0, 4, n)]
-        return gm.Points(points.tolist()), records, records, ("sums",)
+        return gm.domains.Points(points.tolist()), records, records, ("sums",)
     most = int(rng.integers(1, d + 2))
     records = np.zeros((n, d + 1))
     for row in records:
         held = rng.choice(d + 1, rng.integers(0, most + 1), replace=False)
         row[held] = 1.0 if kind == "counts" else rng.uniform(-2, 2, len(held))
-    domain = gm.Counts(d + 1, most) if kind == "counts" else gm.SparseSum(d + 1, at_most=most, bound=2.0)
+    domain = gm.Counts(d + 1, most) if kind == "counts" else gm.domains.SparseSum(d + 1, at_most=most, bound=2.0)
     return domain, records, records, ("sums", "matrix")
 
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.cell_codes import CellCodes
-from gaussmith.domains.points import PointCodes
+from gaussmith.domains.cells import CellCodes
 from gaussmith.engines.registry import open_source
+from gaussmith.papers.points import PointCodes
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])
@@ -33,7 +33,7 @@ def test_counts_have_at_most_k_ones_and_keep_the_first(X, k):
 
 @given(rows)
 def test_ballots_are_rankings_or_without_preference(X):
-    K = gm.Votes(4).codes().encode(X)
+    K = gm.domains.Votes(4).codes().encode(X)
     assert (K.sum(axis=1) == 12).all()
     for x, found in zip(X, K, strict=True):
         if sorted(x.tolist()) == [1, 2, 3, 4]:
@@ -44,7 +44,7 @@ def test_ballots_are_rankings_or_without_preference(X):
 
 @given(rows, st.integers(1, 4), st.lists(st.floats(1e-3, 1e6), min_size=4, max_size=4))
 def test_sparse_vectors_stay_within_their_bounds_and_keep_the_largest(X, k, bounds):
-    domain = gm.SparseSum(4, at_most=k, bound=bounds)
+    domain = gm.domains.SparseSum(4, at_most=k, bound=bounds)
     codes = domain.codes()
     K = codes.encode(X)
     assert (np.abs(K) <= codes.extents).all()
@@ -64,7 +64,7 @@ def test_sparse_vectors_stay_within_their_bounds_and_keep_the_largest(X, k, boun
 def test_totals_do_not_depend_on_the_order_of_records(X, chance):
     order = list(range(len(X)))
     chance.shuffle(order)
-    for domain in (gm.Counts(4, at_most=2), gm.Votes(4), gm.SparseSum(4, at_most=2, bound=1.0)):
+    for domain in (gm.Counts(4, at_most=2), gm.domains.Votes(4), gm.domains.SparseSum(4, at_most=2, bound=1.0)):
         once, again = (total_records(open_source(x), domain.codes()) for x in (X, X[order]))
         assert once == again
         assert once.records == len(X)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from refusals import Expected, refusal, refused
 from summing import sum_groups, sum_people
 
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.errors import RequestError
-from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.keys import declare_groups
+from gaussmith.expressions.spelling import derive, kinds_of, plan_derivation
 from gaussmith.totals.features import (
     Coding,
     Contribution,

@@ -17,8 +17,10 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.plans import draw, tied_people, tying
-from gaussmith.plans.tie import Tie
+from gaussmith.planning import draw
+from gaussmith.planning import joining as tying
+from gaussmith.planning import joint_people as tied_people
+from gaussmith.planning.joint_noise import Tie
 
 ROOT = Path(__file__).parents[2]
 ASK = WholeAsk(
@@ -61,7 +63,7 @@ def test_without_a_fault_nothing_is_found() -> None:
         (ASK, mechanism._cores, "python(codes.centred(each.sums, each.records))", "python([2 * s for s in each.sums])"),
         (ASK, mechanism._cores, "[*core, each.records]", "[*core, 2 * each.records]"),
         (ASK, mechanism.lift_members, "members[tie.people][1][0].records", "3 * members[tie.people][1][0].records"),
-        (KINDS, tied_people.part_of, "0, domain.marks_at_most,", "0, 1,"),
+        (KINDS, tied_people.part_of, "0, most_marks,", "0, 1,"),
         (WEIGHED, tied_people._families, "draw.groups.at_most)", "1)"),
         (WEIGHED, tied_people.parts_of, "min(part.most, len(places))", "1"),
         (WEIGHED, tied_people.extents_of, "found[q] = columns", "found[q] = columns / 2"),
@@ -110,17 +112,18 @@ def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 
 
 def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert proof.main(["--requests", "2", "--pairs", "60", "--seed", "abc"]) == 0
+    assert proof.main(["--requests", "2", "--pairs", "60", "--certificates", "3", "--seed", "abc"]) == 0
     assert "seed abc" in capsys.readouterr().out
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
     assert evidence["realistic"]["requests"] == 26
+    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 11
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 
 def test_the_proof_fails_where_something_is_missed(proof: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof, "prove_realistic", lambda: {"missed": []})
     plant(monkeypatch, mechanism._cores, "[*core, each.records]", "[*core, 9 * each.records]")
-    assert proof.main(["--requests", "3", "--pairs", "300", "--seed", "abc"]) == 1
+    assert proof.main(["--requests", "3", "--pairs", "300", "--certificates", "1", "--seed", "abc"]) == 1
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["neighbours"]["violations"] > 0 and evidence["neighbours"]["missed"]

@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from error_sentences import PAGE, Package, Sentence, describe
 
-from gaussmith.cli.flag_notation import in_flags
-from gaussmith.notations import in_python
-
 CHECKS = {
     "whole-number-out-of-range",
     "number-out-of-range",
@@ -22,7 +19,6 @@ CHECKS = {
 """Codes of `gaussmith.checks`: an argument is wrong in the same way whatever its name; the caller says the class."""
 
 ONE_MISTAKE_IN_SEVERAL_WORDS = {
-    "lift-does-not-match-domain": "each domain counts its own coordinates",
     "no-such-column": "a file is named, where there is one",
 }
 """Codes of one mistake that is worded in several ways, and why."""
@@ -57,16 +53,12 @@ def test_a_code_stands_for_one_mistake(sentences: list[Sentence]) -> None:
             assert said.setdefault((each.error, each.what, each.rule), each.code) == each.code
 
 
-def test_no_error_is_told_in_two_notations(sentences: list[Sentence]) -> None:
-    """Python is not changed again, and what can be read without running has no TOML left in Python or in flags."""
-    toml, without_flag = re.compile(r"(?<![{,] )\b([a-z_]+) = [\[{\"]"), {"about", "source"}
-    for each in sentences:
-        for part in (each.what, each.rule, each.remedy):
-            assert in_python(in_python(part)) == in_python(part)
-        told = re.sub(r"\{[^{} ]*\}", "1", re.sub(r"\{[^{} ]*!r\}", "'name'", each.remedy))
-        if not re.search(r"\{\S", told):  # else it is known only when it happens
-            assert toml.findall(in_python(told)) == []
-            assert {*toml.findall(in_flags(told))} <= without_flag
+def test_errors_write_fields_in_the_notation_of_the_request(sentences: list[Sentence]) -> None:
+    """What to write is made by `setting`; no sentence has a field written by hand, as TOML or with Python's braces."""
+    toml = re.compile(r"\b([a-z_]+) = [\[{\"]|\[\[question\]\]")
+    by_hand = {each.code: toml.findall(each.remedy) for each in sentences if toml.search(each.remedy)}
+    assert by_hand == {}, "write it by gaussmith.notations.setting"
+    assert sum("{setting(" in each.remedy for each in sentences) > 80
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from summing import total_records
 
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.problem.codes import BoxCodes
 
 PAIR = BoxCodes.for_bounds([0, 0], [100, 100], [0, 0])
 STEP = 2**35

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gaussmith.numerics.tied.ladder import Solution
-from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.joint.ladder import Solution
+from gaussmith.numerics.joint.law import TypesLaw
+from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.parts import Body, JointPart
 
 Array = npt.NDArray[np.float64]
 
@@ -27,15 +27,15 @@ def make_part(
     fewest: int = 0,
     over_rows: int = 0,
     max_rows: int = 0,
-) -> Part:
+) -> JointPart:
     """A part of columns (centre, radius, weight); with rows, the last is their number and those before it sums."""
     centre, radius, weights = np.array(list(columns), float).reshape(-1, 3).T
-    return Part(
+    return JointPart(
         groups, max(fewest, int(always)), most, centre, radius, weights, float(count_weight), over_rows, max_rows
     )
 
 
-def list_corners(part: Part) -> list[tuple[float, ...]]:
+def list_corners(part: JointPart) -> list[tuple[float, ...]]:
     """What the columns of a group are at corners: ±1, or with rows also ±t and t, the number of rows over the most."""
     if not part.max_rows:
         return list(itertools.product((-1.0, 1.0), repeat=part.columns))
@@ -48,7 +48,7 @@ def list_corners(part: Part) -> list[tuple[float, ...]]:
     ]
 
 
-def list_cores(part: Part, replaced: bool) -> Array:
+def list_cores(part: JointPart, replaced: bool) -> Array:
     """The cores of all groups, of every person at corners, or of every difference of two: people × groups × width."""
     found = []
     for k in range(part.fewest, part.most + 1):
@@ -144,9 +144,9 @@ def find_lower_bound(law: TypesLaw, body: Body, replaced: bool = False) -> float
     return float((total + np.sqrt(np.maximum(np.linalg.eigvalsh(moment), 0.0)).sum()) ** 2)
 
 
-def part_of(groups: int, most: int, columns: int) -> Part:
+def part_of(groups: int, most: int, columns: int) -> JointPart:
     """A part of columns between −1 and 1, each of weight 1."""
-    return Part(groups, 0, most, np.zeros(columns), np.ones(columns), np.ones(columns), 1.0)
+    return JointPart(groups, 0, most, np.zeros(columns), np.ones(columns), np.ones(columns), 1.0)
 
 
 def check_law(found: Solution, body: Body, replaced: bool = False) -> None:

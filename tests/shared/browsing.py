@@ -13,9 +13,9 @@ with warnings.catch_warnings():  # of the test client itself, about the version 
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.web.server import make_app, open_bench
+from gaussmith.ledger.book import Ledger
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.workbench.server import make_app, open_bench
 
 PORT, KEY = 8123, "the-key"
 HOME = f"http://127.0.0.1:{PORT}"
@@ -39,7 +39,7 @@ class Browser(TestClient):
         ledger: bool = True,
         opened: bool = True,
         start: str | None = None,
-        **engine: str,
+        **engine: Any,
     ) -> None:
         self.book = None
         if ledger:

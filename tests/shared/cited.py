@@ -1,11 +1,14 @@
-"""What a page cites: functions by their dotted names, tests by file and name."""
+"""What a page cites: public names as they are typed, other functions and tests by file and name."""
 
 from __future__ import annotations
 
 import ast
-from functools import cache
+import inspect
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
+
+import gaussmith as gm
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,15 +20,17 @@ def functions_of(path: str) -> set[str]:
 
 
 def find(name: str) -> object:
-    """What a dotted name stands for: a function, a class, a method or a field of a dataclass."""
-    parts = name.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
-        try:
-            found: object = import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            fields = getattr(found, "__dataclass_fields__", {})
-            found = fields[part] if part in fields and not hasattr(found, part) else getattr(found, part)
-        return found
-    raise AssertionError(name)
+    """What a name on a page stands for: `gm.…` as a user types it, `file.py::name` in that file of the package."""
+    first, *parts = name.split(".")
+    if first == "gm":
+        return reduce(getattr, parts, gm)
+    path, _, inner = name.partition("::")
+    module = import_module("gaussmith." + path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    return reduce(getattr, inner.split(".") if inner else (), module)
+
+
+def home_of(name: str) -> str:
+    """The module in which a name on a page is defined."""
+    module = inspect.getmodule(getattr(find(name), "fget", None) or find(name))
+    assert module, name
+    return module.__name__

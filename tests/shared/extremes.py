@@ -79,17 +79,17 @@ def _domain(rng: np.random.Generator, kind: str, d: int, widest: float) -> Any:
         return _box(rng, d, widest)
     if kind == "ball":
         centre = [_size(rng, widest) * rng.choice([-1, 0, 1]) for _ in range(d)]
-        return gm.Ball(d, _size(rng, widest), centre=centre)
+        return gm.domains.Ball(d, _size(rng, widest), centre=centre)
     if kind == "counts":
         return gm.Counts(d + 1, at_most=few)
     if kind == "votes":
-        return gm.Votes(min(d + 1, 4))
+        return gm.domains.Votes(min(d + 1, 4))
     if kind == "cells":
         return gm.Cells(d + 1)
     if kind == "sparse":
-        return gm.SparseSum(d + 1, at_most=few, bound=_size(rng, widest))
+        return gm.domains.SparseSum(d + 1, at_most=few, bound=_size(rng, widest))
     if kind == "points":
-        return gm.Points([[_size(rng, widest) for _ in range(d)] for _ in range(4)])
+        return gm.domains.Points([[_size(rng, widest) for _ in range(d)] for _ in range(4)])
     if kind == "gaussian":
-        return gm.GaussianData([_size(rng, widest) for _ in range(d)], [_size(rng, widest) for _ in range(d)])
+        return gm.domains.GaussianData([_size(rng, widest) for _ in range(d)], [_size(rng, widest) for _ in range(d)])
     return gm.Groups({"g": ["a", "b", "c"]}, _box(rng, d, widest))

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from gaussmith.noise import normal
+from gaussmith.noise import gaussian as normal
 
 WHERE = "_draw"
 """The one function of gaussmith.noise that draws: (size, bits, random words) → integers. All else may move."""

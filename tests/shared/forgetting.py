@@ -6,10 +6,10 @@ import sys
 
 KEPT = {
     "gaussmith.requests.translation": ("_KEPT",),
-    "gaussmith.numerics.tied.ladder": ("_KEPT", "_CENTRES"),
-    "gaussmith.numerics.tied.worst_law": ("_KEPT",),
-    "gaussmith.plans.tied_people": ("_KNOWN",),
-    "gaussmith.shapes.coordinatewise": ("_KNOWN",),
+    "gaussmith.numerics.joint.ladder": ("_KEPT", "_CENTRES"),
+    "gaussmith.numerics.joint.reduced": ("_KEPT",),
+    "gaussmith.planning.joint_people": ("_KNOWN",),
+    "gaussmith.domains.strategies": ("_KNOWN",),
 }
 """Where they are, by module."""
 

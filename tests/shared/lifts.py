@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.numerics.factored import Factored
 from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Factored, Matrix
 
 Vector = list[Fraction]
 
@@ -66,19 +65,6 @@ def factored(rng: np.random.Generator, width: int) -> Factored:
     if p > 2 and rng.random() < 0.3:
         inner[2] = inner[0] - inner[1]
     return Factored(numbers(rng, int(rng.integers(1, 4)), p), inner, numbers(rng, width))
-
-
-def headed(rng: np.random.Generator, width: int) -> Headed:
-    """Some rows take several columns, the others one each of the rest, or the last."""
-    rows, wide = int(rng.integers(1, 4)), int(rng.integers(1, width))
-    columns = rng.permutation(width - 1)
-    index = np.append(columns[wide:], [width - 1]).astype(np.int64)
-    inner, border = numbers(rng, 2, rows + len(index))
-    inner[:rows], border[-1] = 0.0, 0.0
-    places = rng.permutation(rows + len(index))  # rows in any order
-    rest = Bordered(np.append(np.zeros(rows, np.int64), index), inner, border, width)
-    at = np.array([int(np.flatnonzero(places == i)[0]) for i in range(rows)])
-    return Headed(rest.picked(places.tolist()), at, columns[:wide], numbers(rng, rows, wide))
 
 
 def exchangeable(rng: np.random.Generator, size: int, counted: bool) -> Exchangeable:

@@ -11,7 +11,8 @@ import duckdb
 import narwhals as nw
 import polars as pl
 
-from gaussmith.expressions import Formula, evaluate, kinds_of, to_narwhals
+from gaussmith.expressions.formulas import Formula, evaluate
+from gaussmith.expressions.spelling import kinds_of, to_narwhals
 
 INF, NAN = float("inf"), float("nan")
 NUMBERS = [

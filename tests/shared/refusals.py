@@ -33,6 +33,11 @@ def refusal(code: str, /, says: str = "", **fields: object) -> Refusal:
     return Refusal(code, says, fields)
 
 
+def damaged(part: str) -> Refusal:
+    """The refusal of a plan whose part with these words does not fit the others."""
+    return Refusal("plan-damaged", part)
+
+
 @contextmanager
 def refused(
     expected: Expected, /, error: type[GaussmithError] = GaussmithError, says: str = "", **fields: object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from gaussmith.engines.spark_sessions import INSTALL, check_java
+from gaussmith.engines.spark import INSTALL, check_java
 from gaussmith.errors import SourceError
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gaussmith.domains.encoding import Codes
 from gaussmith.engines.engine import Engine, Progress, Totals
 from gaussmith.engines.registry import engine_of
 from gaussmith.engines.source import Source, check_columns
-from gaussmith.expressions import Derivation, GroupKeys
-from gaussmith.problem.codes import Codes
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.expressions.spelling import Derivation
 from gaussmith.totals import groups, limbs
 from gaussmith.totals.features import Contribution
-from gaussmith.totals.people import People, check_people
-from gaussmith.totals.records import Records
+from gaussmith.totals.people import PeopleTotals, check_people
+from gaussmith.totals.records import RecordTotals
 
 
 def engine_under(frame: Any) -> Engine:
@@ -35,14 +36,14 @@ def total_records(
 ) -> Totals:
     """The totals of rows that are records."""
     names = check_columns(source, columns, codes.columns)
-    (found,) = Records(names).total(source, codes, progress)
+    (found,) = RecordTotals(names).total(source, codes, progress)
     return found
 
 
 def total_people(source: Source, units: Contribution, derivation: Derivation) -> Totals:
     """The totals of the features over all people, after a filter."""
     check_people(source, units, derivation)
-    (found,) = People(units, derivation).total(source)
+    (found,) = PeopleTotals(units, derivation).total(source)
     return found
 
 
@@ -51,4 +52,4 @@ def total_groups(
 ) -> list[Totals]:
     """The totals of the features in every declared group, in declared order."""
     check_people(source, units, derivation, keys, groups_per_unit)
-    return People(units, derivation, keys, groups_per_unit).total(source)
+    return PeopleTotals(units, derivation, keys, groups_per_unit).total(source)

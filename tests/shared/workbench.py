@@ -33,8 +33,8 @@ def make_folder(folder: Path) -> Path:
     """The health data, a request about it, and a ledger."""
     from importlib import resources
 
-    from gaussmith.guarantee import Guarantee
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.privacy.guarantee import Guarantee
 
     shutil.copy(str(resources.files("gaussmith") / "data" / "randhie.parquet"), folder / "health.parquet")
     (folder / "request.toml").write_text(REQUEST)

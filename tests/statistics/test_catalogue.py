@@ -12,7 +12,7 @@ from scipy import stats
 
 import gaussmith as gm
 
-c = gm.catalogue
+c = gm.papers
 G = {"epsilon": 0.5, "delta": 1e-5}
 SIZE = 20_000
 

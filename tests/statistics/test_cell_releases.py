@@ -29,8 +29,8 @@ CASES = {
     "tree": (gm.Cells(6, or_none=True), {"answers": W.tree(6, 3), "count": True}),
     "worst": (gm.Cells(5), {"answers": W.prefix(5), "objective": "worst"}),
     "matrix": (gm.Cells(4), {"answers": [[1.0, -1, 0, 0], [2, 1, 1, 1]]}),
-    "points": (gm.Points(POINTS), {"weights": "relative", "count": True}),
-    "points replaced": (gm.Points(POINTS), {"weights": "relative", "neighbours": "replace-one"}),
+    "points": (gm.domains.Points(POINTS), {"weights": "relative", "count": True}),
+    "points replaced": (gm.domains.Points(POINTS), {"weights": "relative", "neighbours": "replace-one"}),
     "marginals": (gm.Cells(shape=(3, 2, 2)), {"answers": W.marginals([3, 2, 2], [(0, 1), (2,)]), "count": True}),
     "marginals replaced": (
         gm.Cells(shape=(3, 2, 2)),
@@ -43,7 +43,7 @@ def answers_of(plan: gm.Plan, rows: np.ndarray) -> np.ndarray:
     """What the records add up to, by plain counting."""
     domain, features = plan.domain, plan.block.problem.features
     work = features.workload
-    if isinstance(domain, gm.Points):
+    if isinstance(domain, gm.domains.Points):
         return np.array(
             [domain.points[np.abs((domain.points - r) / domain.ranges).sum(axis=1).argmin()] for r in rows]
         ).sum(0)
@@ -66,7 +66,7 @@ def test_released_noise_is_what_the_plan_claims(name):
     domain, options = CASES[name]
     plan = gm.plan(domain, G, **options)
     rng = np.random.default_rng()
-    if isinstance(domain, gm.Points):
+    if isinstance(domain, gm.domains.Points):
         rows = POINTS[rng.integers(0, len(POINTS), 40)] * (1 + 1e-9)
     else:
         rows = np.column_stack([rng.integers(-1, n, 40) for n in domain.sizes])

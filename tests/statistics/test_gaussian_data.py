@@ -16,7 +16,9 @@ G = gm.Guarantee(epsilon=1, delta=1e-5)
 )
 def test_released_noise_has_the_planned_covariance(answers: str, neighbours: str) -> None:
     sd, centre = np.array([2.0, 0.5, 0.01]), np.array([1.0, 0.0, -3.0])
-    plan = gm.plan(gm.GaussianData(centre, sd), G, answers=answers, neighbours=neighbours, count=answers == "sums")
+    plan = gm.plan(
+        gm.domains.GaussianData(centre, sd), G, answers=answers, neighbours=neighbours, count=answers == "sums"
+    )
     rows = centre + sd * np.random.default_rng().standard_normal((500, 3))
     axes = plan.domain.half_axes
     norm = np.linalg.norm((rows - centre) / axes, axis=1, keepdims=True)
@@ -30,7 +32,7 @@ def test_released_noise_has_the_planned_covariance(answers: str, neighbours: str
 
 def test_privacy_does_not_depend_on_the_data_being_normal() -> None:
     """A record of any size moves the sum by at most its half axes, together at most one."""
-    plan = gm.plan(gm.GaussianData(0, [1.0, 2.0]), G)
+    plan = gm.plan(gm.domains.GaussianData(0, [1.0, 2.0]), G)
     for record in ([1e300, 0], [0, -1e9], [1e5, 1e5], [np.nan, 1], [np.inf, 0], [-0.0, 5e-324]):
         moved = np.array(plan.block.codes.encode(np.array([record], float))[0], float) / 2**42
         assert np.linalg.norm(moved) <= 1
@@ -48,8 +50,8 @@ def observed(sd: np.ndarray, plan: gm.Plan, rows: float, records: np.ndarray) ->
 def test_the_best_clip_costs_no_more_than_the_one_in_n_clip(d: int, rows: float) -> None:
     sd = 1 / np.arange(1.0, d + 1)
     records = sd * np.random.default_rng().standard_normal((20_000 if d < 1000 else 4_000, d))
-    best = gm.plan(gm.GaussianData(0, sd, rows=rows), G)
-    plain = gm.plan(gm.GaussianData(0, sd, rows=rows, clip=1 / rows, scaling="report"), G)
+    best = gm.plan(gm.domains.GaussianData(0, sd, rows=rows), G)
+    plain = gm.plan(gm.domains.GaussianData(0, sd, rows=rows, clip=1 / rows, scaling="report"), G)
     ours, error = observed(sd, best, rows, records)
     theirs, _ = observed(sd, plain, rows, records)
     assert ours < theirs
@@ -62,7 +64,9 @@ def test_a_mean_off_by_what_was_stated_costs_what_was_foretold() -> None:
     """The clip chosen for a mean that may be off loses less than the clip that trusts it; means are drawn anew."""
     sd, rows = np.array([1.0, 0.5]), 10_000
     rng = np.random.default_rng()
-    plans = {within: gm.plan(gm.GaussianData(0, sd, rows=rows, mean_within=within), G) for within in (None, 0.3)}
+    plans = {
+        within: gm.plan(gm.domains.GaussianData(0, sd, rows=rows, mean_within=within), G) for within in (None, 0.3)
+    }
     lost: dict[float | None, list[float]] = {within: [] for within in plans}
     for _ in range(200):
         records = 0.3 * rng.standard_normal(2) + sd * rng.standard_normal((20_000, 2))
@@ -76,7 +80,7 @@ def test_a_mean_off_by_what_was_stated_costs_what_was_foretold() -> None:
 def test_the_improved_scaling_cuts_noise_by_a_fifth() -> None:
     sd = 1 / np.arange(1.0, 11.0)
     report, improved = (
-        gm.plan(gm.GaussianData(0, sd, clip=1e-6, scaling=scaling), G, weights="equal").total_variance
+        gm.plan(gm.domains.GaussianData(0, sd, clip=1e-6, scaling=scaling), G, weights="equal").total_variance
         for scaling in ("report", "best")
     )
     assert improved < 0.8 * report
@@ -85,7 +89,7 @@ def test_the_improved_scaling_cuts_noise_by_a_fifth() -> None:
 def test_the_whole_error_of_real_releases_is_as_foretold() -> None:
     """Sums of 2000 fresh records against the true sum: squared error = noise + clipping, within 8 standard errors."""
     sd = np.array([1.0, 0.3, 0.1])
-    plan = gm.plan(gm.GaussianData(0, sd, rows=2000), G)
+    plan = gm.plan(gm.domains.GaussianData(0, sd, rows=2000), G)
     rng = np.random.default_rng()
     squares = []
     for _ in range(400):

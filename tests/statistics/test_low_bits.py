@@ -2,6 +2,7 @@
 
 The attack looks only at how fine the released double is (its lowest set bit): adding noise to a large sum in floating
 point wipes out low bits that noise added to zero keeps. It learns on half of the outputs and is judged on the rest.
+The integers behind released doubles are also read off them, modulo 2^k: they show noise that is too coarse itself.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
+from planting import plant
 from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.engine import Totals
+from gaussmith.noise import gaussian as normal
 
 OUTPUTS = 10_000
 
@@ -75,3 +79,38 @@ def test_every_release_is_a_decoded_integer():
         guess = value / entry * plan.block.grid.scale
         near = [math.floor(guess) + k for k in range(-2, 3)]
         assert any(entry * (k / plan.block.grid.scale) == value for k in near)
+
+
+def uniform_p(values: np.ndarray, plan: gm.Plan) -> float:
+    """Whether the integers behind released doubles are uniform modulo 2^k, by each of their bits.
+
+    Doubles keep 53 bits of integers below 2^56 or so, and reading takes two or three more: bits from the 12th on are
+    those of the integers, up to an error below 2^6 that does not depend on them. Noise of 2^52 makes each of them fair.
+    """
+    integers = np.round(values / plan.block.shape.features.dense()[0, 0] * plan.block.grid.scale).astype(np.int64)
+    ones = [int((integers >> bit & 1).sum()) for bit in range(12, 48)]
+    return min(1.0, 2 * len(ones) * min(stats.binom.cdf(min(each, OUTPUTS - each), OUTPUTS, 0.5) for each in ones))
+
+
+def released(plan: gm.Plan, totals: Totals) -> np.ndarray:
+    return np.array([mechanism.release_totals(plan, [[totals]]).values[0] for _ in range(OUTPUTS)])
+
+
+COARSE = {
+    "in the sampler": (normal._draw, "return noise[:size]", "return noise[:size] & -(1 << 30)"),
+    "before it is added": (mechanism._release_draw, "zip(lifted, noise,", "zip(lifted, noise & -(1 << 30),"),
+    "after it was added": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)"),
+}
+
+
+@pytest.mark.parametrize("records", [0, 3])
+def test_the_integers_of_releases_are_uniform_modulo_powers_of_two(records):
+    plan = gm.plan(gm.Box([-1.0], [1.0]), gm.Guarantee(mu=1))
+    assert uniform_p(released(plan, Totals([records * 2**40 + records], records)), plan) > 1e-9
+
+
+@pytest.mark.parametrize("where", COARSE)
+def test_noise_whose_low_30_bits_are_0_is_found(where, monkeypatch):
+    plan = gm.plan(gm.Box([-1.0], [1.0]), gm.Guarantee(mu=1))
+    plant(monkeypatch, *COARSE[where])
+    assert uniform_p(released(plan, Totals([2**40], 3)), plan) < 1e-100

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import binom, chi2
 
 import gaussmith as gm
-from gaussmith.noise import normal_integers
-from gaussmith.statistics import Noisy
+from gaussmith.noise.gaussian import normal_integers
 from gaussmith.statistics.regression import joint_distance
+from gaussmith.statistics.statistic import Noisy
 
 
 def _proof() -> Any:

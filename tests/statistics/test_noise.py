@@ -19,7 +19,9 @@ from planting import plant
 from scipy import stats
 
 from gaussmith.errors import GaussmithError
-from gaussmith.noise import decide, normal, normal_integers
+from gaussmith.noise import gaussian as decide
+from gaussmith.noise import gaussian as normal
+from gaussmith.noise.gaussian import normal_integers
 from gaussmith.noise.keystream import Keystream
 
 LEVEL = 2e-11

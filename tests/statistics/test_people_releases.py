@@ -15,8 +15,8 @@ from scipy import stats
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.engine import Totals
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases import Release
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.releases.release import Release
 from gaussmith.totals.opened import total
 
 RELEASES = 2_000

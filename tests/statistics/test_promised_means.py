@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import gaussmith as gm
-from gaussmith.plans.error_distribution import ErrorLaw, normal_width, rows_needed
+from gaussmith.planning.error_distribution import ErrorLaw, normal_width, rows_needed
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 DRAWS = 40_000
@@ -58,8 +58,8 @@ PLANS: dict[str, Callable[[], gm.Plan]] = {
     "means stated": lambda: gm.plan(gm.Box([0, 1], [1, 3]), G, answers="means", mean_within={"0": (0, 0.2), "1": 0.5}),
     "standard": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers="means", shape="isotropic"),
     "means replaced": lambda: gm.plan(gm.Box([0, 1], [1, 3]), G, answers="means", neighbours="replace-one"),
-    "ball": lambda: gm.plan(gm.Ball(5, 2, [3, 0, 0, 1, 1]), G, answers="means"),
-    "gaussian": lambda: gm.plan(gm.GaussianData([5, 0, 1], [1, 2, 0.1]), G, answers="means"),
+    "ball": lambda: gm.plan(gm.domains.Ball(5, 2, [3, 0, 0, 1, 1]), G, answers="means"),
+    "gaussian": lambda: gm.plan(gm.domains.GaussianData([5, 0, 1], [1, 2, 0.1]), G, answers="means"),
     "sums and means": lambda: gm.Request(
         "x", sums={"a": (0, 9)}, means={"b": (0, 5), "c": (1, 2)}, guarantee=G, complete=["b", "c"]
     ).plan,
@@ -100,7 +100,7 @@ def drawn(plan: gm.Plan, draws: int = DRAWS) -> tuple[Array, Array, Array, Array
 def places_of_means(plan: gm.Plan, farthest: Array) -> dict[str, Array]:
     rng = np.random.default_rng()
     size = len(farthest)
-    if isinstance(plan.domain, gm.Ball):
+    if isinstance(plan.domain, gm.domains.Ball):
         around = rng.standard_normal(size)
         return {
             "centre": np.zeros(size),

@@ -9,7 +9,7 @@ from laws import rejects, verdict
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.engine import Totals
-from gaussmith.noise import normal_integers
+from gaussmith.noise.gaussian import normal_integers
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 
@@ -38,7 +38,7 @@ CASES = {
     "replace-one": (gm.Box([0, -1, 2], [1, 3, 4]), {"neighbours": "replace-one"}),
     "isotropic": (gm.Box([0, -1, 2], [1, 3, 4]), {"shape": "isotropic", "count": True}),
     "elliptical": (gm.Box([0, -1, 2], [1, 3, 4]), {"shape": "elliptical"}),
-    "ball": (gm.Ball(3, 2, [1, 1, 1]), {"count": True}),
+    "ball": (gm.domains.Ball(3, 2, [1, 1, 1]), {"count": True}),
     "linear": (gm.Box([0, -1, 2], [1, 3, 4]), {"answers": [[1, 1, 1], [1, -1, 0]], "count": True}),
 }
 

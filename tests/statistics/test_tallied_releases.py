@@ -20,17 +20,17 @@ CASES = {
     "counts replaced": (gm.Counts(5, at_most=2), {"neighbours": "replace-one", "count": True}),
     "weighed counts": (gm.Counts(4, at_most=2), {"weights": [4.0, 1.0, 1.0, 0.5]}),
     "linear counts": (gm.Counts(4, at_most=2), {"answers": [[1.0, 1, 1, 1], [1, -1, 0, 0]], "count": True}),
-    "votes": (gm.Votes(4), {"count": True}),
-    "votes replaced": (gm.Votes(4), {"neighbours": "replace-one"}),
-    "sparse": (gm.SparseSum(6, at_most=2, bound=[1.0, 2, 3, 4, 5, 60]), {"count": True}),
-    "sparse replaced": (gm.SparseSum(6, at_most=2, bound=2.0), {"neighbours": "replace-one"}),
+    "votes": (gm.domains.Votes(4), {"count": True}),
+    "votes replaced": (gm.domains.Votes(4), {"neighbours": "replace-one"}),
+    "sparse": (gm.domains.SparseSum(6, at_most=2, bound=[1.0, 2, 3, 4, 5, 60]), {"count": True}),
+    "sparse replaced": (gm.domains.SparseSum(6, at_most=2, bound=2.0), {"neighbours": "replace-one"}),
 }
 
 
 def rows_for(domain, rng: np.random.Generator) -> np.ndarray:
     """Records with something wrong in some of them."""
     d = domain.dimension
-    if isinstance(domain, gm.Votes):
+    if isinstance(domain, gm.domains.Votes):
         rows = rng.permuted(np.tile(np.arange(1.0, d + 1), (40, 1)), axis=1)
         rows[:3, 0] = np.nan
         return rows
@@ -42,7 +42,7 @@ def truth_of(domain, rows: np.ndarray) -> np.ndarray:
     """What the records add up to under the domain's rules, by a plain loop."""
     d, sums = domain.dimension, np.zeros(domain.dimension)
     for row in rows:
-        if isinstance(domain, gm.Votes):
+        if isinstance(domain, gm.domains.Votes):
             sums += (d - row) if sorted(row) == list(range(1, d + 1)) else (d - 1) / 2
         elif isinstance(domain, gm.Counts):
             sums[[j for j in range(d) if row[j] > 0][: domain.at_most]] += 1
@@ -70,6 +70,6 @@ def test_released_noise_is_what_the_plan_claims(name):
 
 
 def test_points_of_all_candidates_add_up_exactly_where_the_number_of_ballots_is_public():
-    plan = gm.plan(gm.Votes(5), G, neighbours="replace-one")
+    plan = gm.plan(gm.domains.Votes(5), G, neighbours="replace-one")
     ballots = np.random.default_rng().permuted(np.tile(np.arange(1.0, 6), (1000, 1)), axis=1)
     assert plan.release(ballots).values.sum() == pytest.approx(1000 * 10, abs=1e-6)

@@ -13,11 +13,11 @@ from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans import Draw, Plan
-from gaussmith.plans.draw import tied_sum
-from gaussmith.plans.tie import Tie
-from gaussmith.plans.tied_features import feature_rows
-from gaussmith.plans.tied_people import counts_everybody
+from gaussmith.domains.domain import free_marks
+from gaussmith.planning.draw import Draw, tied_sum
+from gaussmith.planning.joint_noise import Tie, feature_rows
+from gaussmith.planning.joint_people import counts_everybody
+from gaussmith.planning.plan import Plan
 from gaussmith.totals.opened import total
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -90,7 +90,7 @@ def release_nobody(plan: Plan, times: int) -> np.ndarray:
 
 def _reads(draw: Draw, tie: Tie) -> tuple[np.ndarray, bool]:
     """What the features of a group are of its core, and whether they are read from the number of people too."""
-    if draw.block.domain.marks_at_most is not None:
+    if free_marks(draw.block.domain) is not None:
         return np.eye(1), False
     return feature_rows(draw.block.problem), counts_everybody(draw, tie.where)
 
@@ -136,7 +136,7 @@ def _cores(draw: Draw, tie: Tie) -> list[tuple[int | None, int, int]]:
     """Part, group and place of each number that the features of a draw are read from; people are of no part."""
     place, people = draw.place, [(None, 0, 0)]
     assert place is not None
-    if draw.block.domain.marks_at_most is not None:
+    if free_marks(draw.block.domain) is not None:
         cells: list[Any] = [(place.part, place.start + i, 0) for i in range(draw.block.domain.dimension)]
         return cells + (people if draw.block.shape.counted else [])
     rows, everybody = _reads(draw, tie)
@@ -149,7 +149,7 @@ def _cores(draw: Draw, tie: Tie) -> list[tuple[int | None, int, int]]:
 
 
 def _maps(draw: Draw, tie: Tie) -> np.ndarray:
-    if draw.block.domain.marks_at_most is not None:
+    if free_marks(draw.block.domain) is not None:
         return np.eye(draw.block.domain.dimension + draw.block.shape.counted)
     return np.kron(np.eye(draw.size), _reads(draw, tie)[0])
 
@@ -167,7 +167,7 @@ def test_released_noise_has_the_stated_covariance(name: str) -> None:
 
 def test_noise_that_is_two_percent_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("groups, filters, a histogram and everybody")
-    plant(monkeypatch, mechanism._release_ties, "noise = normal_integers(len(lifted), NOISE_BITS)",
+    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(len(lifted), NOISE_BITS)",
           "noise = (normal_integers(len(lifted), NOISE_BITS) * 0.98).astype(int)")  # fmt: skip
     assert rejects(release_nobody(plan, 9000), stated(plan))
 

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gaussmith.errors import BudgetError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.ledger.failpoints import NAMES, VARIABLE, failpoint
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import NAMES, VARIABLE, failpoint
+from gaussmith.privacy.guarantee import Guarantee
 
 ANY_TIME = "any time"
 SPEND = Guarantee(rho=2.0**-7)  # μ = 1/8 exactly

@@ -23,7 +23,7 @@ import polars  # noqa: F401
 
 import gaussmith as gm
 from gaussmith import cli, mechanism
-from gaussmith.ledger.failpoints import NAMES, VARIABLE
+from gaussmith.ledger.chain import NAMES, VARIABLE
 
 SPEND = gm.Guarantee(rho=2.0**-7)  # μ = 1/8 exactly
 PEOPLE: dict[str, Any] = {"sums": {"spent": (0, 500)}, "means": {"score": (0, 100)}, "count": True}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -76,6 +77,11 @@ def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.Ca
     assert "record 1 was not stored in it" in err
 
 
+def test_the_chart_of_an_unspent_ledger_says_so(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    assert run(capsys, "ledger", "show", "study.ledger", "--chart", "none.svg")[0] == 0
+    assert "no charges" in "".join(ElementTree.parse(here / "none.svg").getroot().itertext())
+
+
 def test_without_an_id_a_fresh_one_is_printed(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     for name in ("release-1", "release-3"):
         _, out, _ = run(capsys, "release", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger")
@@ -94,7 +100,8 @@ def test_show_lists_what_was_spent_and_what_is_left(capsys: pytest.CaptureFixtur
     assert "left: 38.7 % of the budget, one more release of ε = 1.78 at δ = 1e-06" in out
     assert out.endswith("\nWritten to spending.svg\n")
     svg = (here / "spending.svg").read_text()
-    assert svg.startswith("<svg") and "march" in svg and "percent of the budget spent" in svg
+    assert svg.startswith("<svg") and "march" in svg and "Percent of the budget spent" in svg
+    assert "<style>" in svg and ElementTree.fromstring(svg) is not None
     found = json.loads(run(capsys, "ledger", "show", "study.ledger", "--json")[1])
     assert [row["id"] for row in found["releases"]] == ["march", "crashed"]
     assert found["left"] == pytest.approx(1 - found["releases"][-1]["spent"])

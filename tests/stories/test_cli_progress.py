@@ -7,7 +7,7 @@ import io
 import pytest
 from terminal import run
 
-from gaussmith.cli.progress import reading
+from gaussmith.cli.parser import reading
 
 
 class Terminal(io.StringIO):
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_drawn_on_terminals_alone_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gaussmith.cli.progress.TICK", 0.01)
+    monkeypatch.setattr("gaussmith.cli.parser.TICK", 0.01)
     terminal = Terminal()
     with reading(terminal) as report:
         assert report is not None
@@ -34,7 +34,7 @@ def test_progress_is_drawn_on_terminals_alone_and_leaves_no_trace(monkeypatch: p
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gaussmith.cli.terminal import bold
+    from gaussmith.cli.parser import bold
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -69,7 +69,7 @@ REFUSALS = {
         [*SUM, "--missing", "age=x", *GUARANTEE],
         refusal("missing-flag-not-a-number", says="write --missing age=40"),
     ),
-    "delta left out": ([*SUM, "--epsilon", "1"], refusal("epsilon-without-delta", says="add --delta, far below")),
+    "delta left out": ([*SUM, "--epsilon", "1"], refusal("epsilon-without-delta", says="add --delta 1e-6: far below")),
     "rows of people": (
         ["--mean", "age:0:100", "--unit", "city", *GUARANTEE],
         refusal("rows-per-unit-missing", says="or --mean-of units for the mean over people"),
@@ -89,7 +89,7 @@ REFUSALS = {
     "an id alone": ([*SUM, "--id", "a", *GUARANTEE], refusal("id-without-ledger", says="give --ledger too")),
     "a master alone": (
         [*SUM, "--master", "local", *GUARANTEE],
-        refusal("master-without-spark", says="add --engine spark"),
+        refusal("master-without-spark", says="choose --engine spark"),
     ),
     "several sources": (["other.parquet", *SUM, *GUARANTEE], refusal("several-sources", says="quote the pattern")),
 }

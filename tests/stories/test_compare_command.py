@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
+import gaussmith as gm
 from gaussmith import cli
+from gaussmith.papers.sweeps import sweep_spec
 
 G = ["--epsilon", "1", "--delta", "1e-6"]
 
@@ -76,3 +79,29 @@ def test_wrong_requests_exit_with_2(words: list[str], says: str, capsys: pytest.
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert says in err
+
+
+def test_bounds_below_zero_are_no_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    for bounds in ("-3:3", "-.5:1", "-1e3:-1"):
+        code, out, err = run(capsys, "--box", bounds, "--dimension", "2", *G, "--json")
+        assert (code, err) == (0, "") and json.loads(out)["dimension"] == 2
+    code, _, err = run(capsys, "--box", "-inf:3", "--dimension", "2", *G)
+    assert code == 2 and "expected one argument" not in err
+    code, _, err = run(capsys, "--box", "--dimension", "2", *G)
+    assert code == 2 and "expected one argument" in err
+
+
+def test_every_line_of_a_sweep_can_be_seen() -> None:
+    found = gm.papers.sweep("d", [2, 4, 8], lambda d: gm.compare(gm.Box([-3] * d, [3] * d), epsilon=1, delta=1e-6))
+    lines: dict[str, dict[float, float]] = {}
+    widths: dict[str, int] = {}
+    for value in sweep_spec(found)["data"]["values"]:  # in the order in which they are drawn
+        lines.setdefault(value["series"], {})[value["x"]] = value["y"]
+        widths[value["series"]] = value["width"]
+    assert len(lines) == 6 and next(iter(lines)) == "gaussmith" and min(widths.values()) == 2
+    met = 0
+    for (below, one), (above, other) in itertools.combinations(lines.items(), 2):
+        if any(y == pytest.approx(other.get(x, -1.0), rel=5e-3) for x, y in one.items()):
+            met += 1
+            assert widths[below] >= widths[above] + 3
+    assert met >= 3  # ours, the analytic, the elliptical and the correlated one have equal errors

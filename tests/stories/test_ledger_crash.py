@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import gaussmith
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.ledger.failpoints import NAMES
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import NAMES
 from gaussmith.ledger.units import charge_units
+from gaussmith.privacy.guarantee import Guarantee
 
 CHARGE = charge_units(0.125)
 

@@ -17,9 +17,10 @@ import pytest
 from refusals import refusal, refused
 
 from gaussmith.errors import LedgerError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import EACH_ROW, Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.postgres import split
+from gaussmith.ledger.protection import EACH_ROW
+from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
 

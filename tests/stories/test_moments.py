@@ -12,8 +12,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.cli.flag_texts import read_regression
-from gaussmith.report.coefficients import coefficient_spec
+from gaussmith.cli.flags import read_regression
+from gaussmith.report.error_bars import coefficient_spec
 
 BOUNDS = {"age": (0, 110), "bmi": (10, 70), "income": (0, 200_000)}
 TOML = """

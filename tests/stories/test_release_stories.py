@@ -16,8 +16,8 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.errors import DataError
-from gaussmith.ledger import EACH_ROW
-from gaussmith.ledger.failpoints import NAMES
+from gaussmith.ledger.chain import NAMES
+from gaussmith.ledger.protection import EACH_ROW
 from gaussmith.ledger.units import charge_units
 
 WORKER = Path(__file__).with_name("release_worker.py")

@@ -198,7 +198,7 @@ OTHERS = {
     "public number": gm.plan(PEOPLE, gm.Guarantee(mu=1), neighbours="replace-one", count=True),
     "one answer": gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(rho=0.5)),
     "count alone": gm.plan(gm.Records(), G, count=True),
-    "ball": gm.plan(gm.Ball(4, 2.0), G, count=True),
+    "ball": gm.plan(gm.domains.Ball(4, 2.0), G, count=True),
     "many": gm.plan(gm.Box(np.zeros(400), np.ones(400)), G, count=True),
 }
 
@@ -324,7 +324,7 @@ def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
     assert "of this question and the questions planned together with it" in words
     assert "For means, the division" not in words
     assert text.count("<td>income</td>") == 1  # bounds: not of what another question asks
-    assert "no column is read" in words
+    assert "columns decide who is counted, and none has bounds" in words
 
 
 def test_the_page_is_named_after_its_source_and_says_which_version_made_it() -> None:

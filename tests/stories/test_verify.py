@@ -11,8 +11,8 @@ import pytest
 from terminal import run
 
 import gaussmith as gm
-from gaussmith.plans import certificate
-from gaussmith.problem import Law
+from gaussmith.domains.domain import Law
+from gaussmith.planning import certificate
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--complete", "age", "--count", "--epsilon", "1"]
 ASKED += ["--delta", "1e-6"]

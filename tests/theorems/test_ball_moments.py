@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains import BallMoments
-from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Dense
-from gaussmith.plans.certificate import verify
+from gaussmith.numerics.matrices import Dense
+from gaussmith.papers.ball_moments import BallMoments
+from gaussmith.planning.certificate import verify
+from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -56,7 +56,7 @@ def test_points_of_the_sphere_give_the_same_optimum() -> None:
     domain = BallMoments(2, radius=1)
     angles = np.linspace(0, math.pi, 24, endpoint=False)
     points = products(domain, np.column_stack([np.cos(angles), np.sin(angles)]))
-    solved = gm.plan(gm.Points(points), UNIT, weights=[1, 2, 1])
+    solved = gm.plan(gm.domains.Points(points), UNIT, weights=[1, 2, 1])
     assert solved.total_variance == pytest.approx(plan_of(2).total_variance, rel=2e-3)
 
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
     with refused("radius-of-moments-out-of-range"):
         BallMoments(2, radius=1e100)
     domain = BallMoments(2, radius=1)
-    with refused("lift-of-ball-moments-counts"):
+    with refused(damaged("a lift of ball moments that counts")):
         domain.largest(Dense(np.ones((3, 4))), ADD_REMOVE)
-    with refused("lift-does-not-match-domain"):
+    with refused(damaged("a lift of")):
         domain.largest(Dense(np.ones((3, 3))), ADD_REMOVE)

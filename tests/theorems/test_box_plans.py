@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.planning.certified_grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -132,7 +132,7 @@ def test_no_difference_exceeds_the_guarantee_in_exact_arithmetic(d, neighbours, 
 def test_ball(neighbours, centre):
     """Isotropic noise dC² (4dC² under replace-one); a centre and the count are lifted, at the optimum."""
     C, d = 2.0, 3
-    plan = gm.plan(gm.Ball(d, C, centre), UNIT, neighbours=neighbours, count=True, weights="equal")
+    plan = gm.plan(gm.domains.Ball(d, C, centre), UNIT, neighbours=neighbours, count=True, weights="equal")
     if neighbours == "replace-one":
         assert plan.total_variance == pytest.approx(4 * d * C * C, rel=1e-9)
     else:

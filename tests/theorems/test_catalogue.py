@@ -14,11 +14,10 @@ import pytest
 from scipy import integrate, special
 
 import gaussmith as gm
-from gaussmith.catalogue.bounded_contribution import joseph_yu_total
-from gaussmith.catalogue.rank_one import claimed_factor
-from gaussmith.numerics import singular
+from gaussmith.papers.contributions import joseph_yu_total
+from gaussmith.papers.rank_one_noise import claimed_factor, nearest_centre_success, true_delta
 
-c = gm.catalogue
+c = gm.papers
 
 RANK_ONE = [
     # dimension, ε, claimed δ, claimed variance, true δ (computed once by independent code, to about 1e-6)
@@ -226,19 +225,19 @@ def two_dimensional(M: int, epsilon: float, sigma: float) -> float:
     [(3, 1.0, 50.0), (4, 0.3, 5.0), (5, 2.0, 1.0), (10, 1.0, 7.0), (6, 10.0, 0.5), (3, 8.0, 3.0)],
 )
 def test_rank_one_true_delta_by_the_two_dimensional_integral(M: int, epsilon: float, sigma: float) -> None:
-    assert singular.true_delta(M, epsilon, sigma) == pytest.approx(two_dimensional(M, epsilon, sigma), rel=2e-6)
+    assert true_delta(M, epsilon, sigma) == pytest.approx(two_dimensional(M, epsilon, sigma), rel=2e-6)
 
 
 @pytest.mark.parametrize("M", [3, 10, 200])
 def test_rank_one_true_delta_is_a_privacy_curve(M: int) -> None:
     """It falls in ε, is convex in e^ε, falls as σ grows, and lies between 0 and 1."""
     epsilons = np.linspace(0, 6, 25)
-    deltas = np.array([singular.true_delta(M, float(e), 2.0) for e in epsilons])
+    deltas = np.array([true_delta(M, float(e), 2.0) for e in epsilons])
     assert ((0 <= deltas) & (deltas <= 1)).all() and (np.diff(deltas) <= 0).all()
     slopes = np.diff(deltas) / np.diff(np.exp(epsilons))
     assert (np.diff(slopes) >= -1e-9).all()
     sigmas = [0.5, 1, 3, 10, 100, 1e4]
-    falling = [singular.true_delta(M, 1.0, s) for s in sigmas]
+    falling = [true_delta(M, 1.0, s) for s in sigmas]
     assert falling == sorted(falling, reverse=True) and falling[-1] < 0.01
 
 
@@ -273,7 +272,7 @@ def test_rank_one_true_delta_keeps_its_digits_at_large_epsilon(M: int, epsilon: 
     """The difference of two tails was 0 at M = 5 and ε = 90; the truth is 1.2e-11."""
     sigma = sigma or math.sqrt(claimed_factor(M, epsilon, 1e-5))
     truth = far_delta(M, epsilon, sigma)
-    assert mpmath.almosteq(truth, singular.true_delta(M, epsilon, sigma), rel_eps=1e-8, abs_eps=0)
+    assert mpmath.almosteq(truth, true_delta(M, epsilon, sigma), rel_eps=1e-8, abs_eps=0)
 
 
 def test_rank_one_claims_that_hold_and_that_do_not() -> None:
@@ -320,4 +319,4 @@ def test_nearest_centre_success_is_the_best_guess() -> None:
         points=[0.5, 1, 2, 5],
         epsrel=1e-10,
     )
-    assert singular.nearest_centre_success(M, sigma) == pytest.approx(direct, rel=1e-8)
+    assert nearest_centre_success(M, sigma) == pytest.approx(direct, rel=1e-8)

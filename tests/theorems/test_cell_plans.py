@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.numerics.optimum import solve
-from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.numerics.solver import solve
+from gaussmith.planning.certified_grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 BOTH = ("add-remove", "replace-one")
@@ -156,7 +156,7 @@ def test_points_of_any_scale_keep_every_point_noisy(scales, neighbours):
     P = np.random.default_rng(4).normal(size=(40, 5)) * scales
     for weights in ("relative", "equal"):
         try:
-            plan = gm.plan(gm.Points(P), UNIT, neighbours=neighbours, weights=weights, count=True)
+            plan = gm.plan(gm.domains.Points(P), UNIT, neighbours=neighbours, weights=weights, count=True)
         except gm.errors.PlanError as error:  # or refused, in words
             assert "scale" in str(error)
             assert weights == "equal" and scales.max() > 1
@@ -176,9 +176,9 @@ def test_points_of_any_scale_keep_every_point_noisy(scales, neighbours):
 
 def test_points_and_the_solver_agree():
     P = np.random.default_rng(5).normal(size=(60, 4))
-    plan = gm.plan(gm.Points(P), UNIT, gap=1e-6, weights="equal")
+    plan = gm.plan(gm.domains.Points(P), UNIT, gap=1e-6, weights="equal")
     assert plan.total_variance == pytest.approx(solve(P, gap=1e-6).upper, rel=2e-6)
-    linear = gm.plan(gm.Points(P), UNIT, answers=[[1, 1, 0, 0], [0, 0, 1, -1]], gap=1e-6, weights="equal")
+    linear = gm.plan(gm.domains.Points(P), UNIT, answers=[[1, 1, 0, 0], [0, 0, 1, -1]], gap=1e-6, weights="equal")
     assert linear.total_variance == pytest.approx(
         solve(P @ np.array([[1, 1, 0, 0], [0, 0, 1, -1]]).T, gap=1e-6).upper, rel=2e-6
     )

@@ -14,7 +14,7 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.numerics.trace_roots import nuclear_lower, weighted_lower
-from gaussmith.plans.certificate import Certificate, verify
+from gaussmith.planning.certificate import Certificate, verify
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 W = gm.workloads
@@ -26,15 +26,15 @@ PLANS = {
     "box of means": (gm.Box([0, -1, 2], [1, 3, 4]), {"answers": "means"}),
     "linear answers": (gm.Box([0, -1, 2], [1, 3, 4]), {"answers": [[1, 1, 1], [1, -1, 0]]}),
     "wide box": (gm.Box(np.zeros(20), np.ones(20)), {}),
-    "ball": (gm.Ball(3, 2, [1, 1, 1]), {}),
+    "ball": (gm.domains.Ball(3, 2, [1, 1, 1]), {}),
     "counts": (gm.Counts(6, at_most=5), {}),
     "counts and their number": (gm.Counts(30, at_most=11), {"count": True}),
     "weighed counts": (gm.Counts(5, at_most=2), {"weights": [1, 2, 3, 4, 5]}),
     "many weighed counts": (gm.Counts(40, at_most=20), {"weights": np.arange(1, 41)}),
-    "votes": (gm.Votes(5), {"count": True}),
-    "weighed votes": (gm.Votes(4), {"answers": RNG.normal(size=(2, 4))}),
-    "sparse": (gm.SparseSum(6, at_most=2, bound=np.arange(1, 7.0)), {"count": True}),
-    "linear sparse": (gm.SparseSum(5, at_most=2, bound=1.0), {"answers": RNG.normal(size=(2, 5))}),
+    "votes": (gm.domains.Votes(5), {"count": True}),
+    "weighed votes": (gm.domains.Votes(4), {"answers": RNG.normal(size=(2, 4))}),
+    "sparse": (gm.domains.SparseSum(6, at_most=2, bound=np.arange(1, 7.0)), {"count": True}),
+    "linear sparse": (gm.domains.SparseSum(5, at_most=2, bound=1.0), {"answers": RNG.normal(size=(2, 5))}),
     "cells": (gm.Cells(5), {"count": True}),
     "cells or none": (gm.Cells(5, or_none=True), {"count": True}),
     "weighed cells": (gm.Cells(5), {"weights": [1, 2, 3, 4, 5]}),
@@ -42,7 +42,7 @@ PLANS = {
     "tree or none": (gm.Cells(6, or_none=True), {"answers": W.tree(6), "count": True}),
     "ranges": (gm.Cells(70), {"answers": W.ranges(70)}),
     "worst": (gm.Cells(6), {"answers": W.ranges(6), "objective": "worst"}),
-    "points": (gm.Points(RNG.normal(size=(20, 3))), {"count": True}),
+    "points": (gm.domains.Points(RNG.normal(size=(20, 3))), {"count": True}),
     "marginals": (gm.Cells(shape=(3, 2, 4)), {"answers": W.marginals([3, 2, 4], 2), "count": True}),
 }
 

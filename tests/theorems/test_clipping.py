@@ -9,8 +9,9 @@ import pytest
 from refusals import refused
 from scipy import optimize, stats
 
-from gaussmith.numerics import quadratic_forms, scaling
-from gaussmith.numerics.clipping import ClippingLoss, ClippingShift, conditional_squares, marked_tail
+from gaussmith.numerics import quadratic_forms
+from gaussmith.papers import scaling
+from gaussmith.papers.scaling import ClippingLoss, ClippingShift, conditional_squares, marked_tail
 
 WEIGHTS = [
     np.array([1.0]),

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.domains import Domain
-from gaussmith.plans import Block, Draw, Plan
-from gaussmith.plans.certificate import verify
-from gaussmith.plans.choice import plan_problem
-from gaussmith.problem import Problem
-from gaussmith.statistics import Answers, Count
+from gaussmith.domains.domain import Domain, Problem
+from gaussmith.planning.block import Block
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.choice import plan_problem
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.plan import Plan
+from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import aim, ask
+from gaussmith.statistics.sum import Count
 
 UNIT = gm.Guarantee(mu=1)
 W3 = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 2, 3]]
@@ -29,13 +31,13 @@ CASES: dict[str, tuple[Domain, dict[str, Any]]] = {
     "box, means": (gm.Box([0, 0], [1, 3]), {"answers": "means"}),
     "box, lifted": (gm.Box([0] * 12, [1] * 12), {}),
     "box, matrix": (gm.Box([0, 1, 2], [1, 3, 3]), {"answers": W3}),
-    "ball": (gm.Ball(3, 1.0, [1, 0, 2]), {}),
-    "gaussian": (gm.GaussianData([1, 2], [1, 3]), {}),
+    "ball": (gm.domains.Ball(3, 1.0, [1, 0, 2]), {}),
+    "gaussian": (gm.domains.GaussianData([1, 2], [1, 3]), {}),
     "counts": (gm.Counts(5, at_most=2), {}),
     "counts, weighted": (gm.Counts(4, at_most=2), {"weights": [1.0, 2.0, 3.0, 4.0]}),
-    "votes": (gm.Votes(4), {}),
-    "sparse": (gm.SparseSum(3, bound=[1.0, 2.0, 3.0], at_most=2), {}),
-    "sparse, matrix": (gm.SparseSum(3, bound=[1.0, 2.0, 3.0], at_most=2), {"answers": W3}),
+    "votes": (gm.domains.Votes(4), {}),
+    "sparse": (gm.domains.SparseSum(3, bound=[1.0, 2.0, 3.0], at_most=2), {}),
+    "sparse, matrix": (gm.domains.SparseSum(3, bound=[1.0, 2.0, 3.0], at_most=2), {"answers": W3}),
     "cells": (gm.Cells(5), {}),
     "cells, weighted": (gm.Cells(4), {"weights": [1.0, 2.0, 3.0, 4.0]}),
     "cells or none": (gm.Cells(5, or_none=True), {}),
@@ -44,7 +46,7 @@ CASES: dict[str, tuple[Domain, dict[str, Any]]] = {
     "prefix or none": (gm.Cells(6, or_none=True), {"answers": gm.workloads.prefix(6)}),
     "marginals": (gm.Cells(shape=(2, 3)), {"answers": gm.workloads.marginals([2, 3], [1])}),
     "marginals with all": (gm.Cells(shape=(2, 3)), {"answers": gm.workloads.marginals([2, 3], [0, 1])}),
-    "points": (gm.Points(POINTS), {}),
+    "points": (gm.domains.Points(POINTS), {}),
 }
 
 

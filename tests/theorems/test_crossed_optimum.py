@@ -11,13 +11,12 @@ from all_people import make_part
 from planting import plant
 from whole.optimum import least_total
 
-from gaussmith.numerics.crossed import moments
-from gaussmith.numerics.crossed.moments import solve
-from gaussmith.numerics.crossed.tables import Tables, Way, subsets
-from gaussmith.numerics.residuals import plan_marginals
-from gaussmith.numerics.tied.ladder import solve as solve_tied
-from gaussmith.numerics.tied.parts import Body
-from gaussmith.proofs.crossed import lower_bound
+from gaussmith.domains.crossed_bounds import lower_bound
+from gaussmith.numerics import crossed as moments
+from gaussmith.numerics.crossed import Tables, Way, solve, subsets
+from gaussmith.numerics.joint.ladder import solve as solve_tied
+from gaussmith.numerics.joint.parts import Body
+from gaussmith.numerics.marginals import plan_marginals
 
 KINDS = (("add-remove", False), ("replace-one", False), ("replace-one", True))
 
@@ -81,7 +80,7 @@ def test_no_law_proves_more_than_the_optimum() -> None:
 def test_a_bound_of_people_who_add_too_much_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Tables((3, 3), ((0,), (1,), (0, 1)), np.ones(3), "add-remove")
     best = solve(tables)
-    plant(monkeypatch, moments._added, "* share)", "* share * 1.1)")
+    plant(monkeypatch, moments._added_moments, "* share)", "* share * 1.1)")
     assert lower_bound(tables, best.weights) > best.total * 1.01
 
 

@@ -12,8 +12,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from gaussmith.numerics import curve
-from gaussmith.numerics.decimals import pi, precision, scaled_erfc
+from gaussmith.privacy import gaussian as curve
+from gaussmith.privacy.gaussian import pi, precision, scaled_erfc
 
 # (ε, δ) → μ and (ε, μ) → δ, to 17 digits, of the decimals as written.
 CALIBRATIONS = """

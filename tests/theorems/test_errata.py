@@ -12,11 +12,12 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.catalogue.bounded_contribution import joseph_yu_total
-from gaussmith.catalogue.slides import approximate_rho, epsilon_of, rho_for, rows_needed
-from gaussmith.numerics import quadratic_forms, tail_bounds, two_level
+from gaussmith.numerics import quadratic_forms, two_level
+from gaussmith.papers import quadratic_tails as tail_bounds
+from gaussmith.papers.contributions import joseph_yu_total
+from gaussmith.papers.lecture import approximate_rho, epsilon_of, rho_for, rows_needed
 
-c = gm.catalogue
+c = gm.papers
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
 
 
@@ -154,9 +155,9 @@ def test_erratum_11_noise_in_one_direction_hides_one_difference() -> None:
     across = np.array([0.0, 1.0])
     assert np.abs(one @ np.linalg.pinv(one) @ across - across).max() == 1  # outside the range: released as it is
     for M in (2, 10):
-        plan = gm.plan(gm.Ball(M, 3.0), gm.Guarantee(mu=1), weights="equal")
+        plan = gm.plan(gm.domains.Ball(M, 3.0), gm.Guarantee(mu=1), weights="equal")
         assert plan.total_variance == pytest.approx(9 * M) and plan.optimality == pytest.approx(1)
-    for domain in (gm.Votes(4), gm.Cells(4)):
+    for domain in (gm.domains.Votes(4), gm.Cells(4)):
         covariance = gm.plan(domain, gm.Guarantee(mu=1), neighbours="replace-one").block.covariance()
         assert np.linalg.matrix_rank(covariance, tol=1e-9) == 3
         assert np.abs(covariance @ np.ones(4)).max() < 1e-9
@@ -221,7 +222,7 @@ def test_erratum_15_a_bound_on_squares_that_may_fail() -> None:
 
 def test_erratum_16_a_ball_is_enough_for_round_noise() -> None:
     for neighbours, total in (("add-remove", 3 * 4.0), ("replace-one", 4 * 3 * 4.0)):
-        plan = gm.plan(gm.Ball(3, 2.0), gm.Guarantee(mu=1), neighbours=neighbours, weights="equal")
+        plan = gm.plan(gm.domains.Ball(3, 2.0), gm.Guarantee(mu=1), neighbours=neighbours, weights="equal")
         assert plan.total_variance == pytest.approx(total)
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.plans.error_distribution import MAX_DISTINCT, ErrorLaw, rows_needed
+from gaussmith.planning.error_distribution import MAX_DISTINCT, ErrorLaw, rows_needed
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 
@@ -20,7 +20,7 @@ PLANS = {
     "solved box": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, weights="equal"),
     "isotropic": lambda: gm.plan(gm.Box([0] * 5, [1] * 5), G, shape="isotropic", count=True),
     "replaced": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, neighbours="replace-one", weights="equal"),
-    "ball around a centre": lambda: gm.plan(gm.Ball(4, 1, [3, 0, 0, 1]), G, count=True, weights="equal"),
+    "ball around a centre": lambda: gm.plan(gm.domains.Ball(4, 1, [3, 0, 0, 1]), G, count=True, weights="equal"),
     "means replaced": lambda: gm.plan(
         gm.Box([0, 1, 2], [1, 3, 2.5]),
         G,
@@ -33,10 +33,10 @@ PLANS = {
     ),
     "counts": lambda: gm.plan(gm.Counts(9, at_most=2), G),
     "counts replaced": lambda: gm.plan(gm.Counts(9, at_most=3), G, neighbours="replace-one"),
-    "votes": lambda: gm.plan(gm.Votes(5), G, weights="equal"),
-    "votes replaced": lambda: gm.plan(gm.Votes(5), G, neighbours="replace-one", weights="equal"),
-    "sparse sums": lambda: gm.plan(gm.SparseSum(6, at_most=2, bound=[1, 2, 3, 4, 5, 6]), G, weights="equal"),
-    "gaussian": lambda: gm.plan(gm.GaussianData([5, 0, 1], [1, 2, 0.1]), G, weights="equal"),
+    "votes": lambda: gm.plan(gm.domains.Votes(5), G, weights="equal"),
+    "votes replaced": lambda: gm.plan(gm.domains.Votes(5), G, neighbours="replace-one", weights="equal"),
+    "sparse sums": lambda: gm.plan(gm.domains.SparseSum(6, at_most=2, bound=[1, 2, 3, 4, 5, 6]), G, weights="equal"),
+    "gaussian": lambda: gm.plan(gm.domains.GaussianData([5, 0, 1], [1, 2, 0.1]), G, weights="equal"),
 }
 
 
@@ -118,8 +118,8 @@ def test_rows_needed_meets_its_target_and_no_fewer_would() -> None:
 
 def test_counting_queries_of_the_slides_are_a_plan_under_replace_one() -> None:
     """k fractions of n rows, Δ₂ = √k/n: the same law as isotropic noise on a box [0, 1]^k with one row replaced."""
-    from gaussmith.catalogue.slides import counting_queries
-    from gaussmith.catalogue.slides import rows_needed as slides_rows
+    from gaussmith.papers.lecture import counting_queries
+    from gaussmith.papers.lecture import rows_needed as slides_rows
 
     k, n = 40, 1000
     law = counting_queries(queries=k, rows=n, epsilon=1, delta=1e-5, failure=0.05)

@@ -11,13 +11,13 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import gaussmith as gm
-from gaussmith.numerics.optimum import solve
+from gaussmith.domains.box_strategies import solved_few
+from gaussmith.domains.domain import Problem
+from gaussmith.domains.strategies import price
+from gaussmith.numerics.solver import solve
 from gaussmith.numerics.zonotopes import find_vertices
-from gaussmith.plans.certificate import verify
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.problem import Problem
-from gaussmith.shapes import price
-from gaussmith.shapes.few_answers import solved_few
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.statistics.asking import ask
 
 UNIT = gm.Guarantee(mu=1)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
+from gaussmith.domains.domain import Law
+from gaussmith.domains.worst_cases import prove
 from gaussmith.errors import PlanError
-from gaussmith.plans.certificate import Certificate, verify
-from gaussmith.problem import Law
-from gaussmith.proofs import prove
+from gaussmith.planning.certificate import Certificate, verify
 
 W = gm.workloads
 UNIT = gm.Guarantee(mu=1)
@@ -29,8 +29,8 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
     "few answers replaced": (
         gm.Box([0] * 11, [1] * 11), {"answers": [[1] * 11, list(range(11))], "neighbours": "replace-one"},
     ),
-    "wide": (gm.Box([0] * 11, [1, 1] + [0.01] * 9), {}),
-    "ball": (gm.Ball(3, 2, [1, 0, 2]), {"answers": [[1, 2, 0], [0, 1, 1]], "count": True}),
+    "closed box": (gm.Box([0] * 11, [1] * 11), {"count": True}),
+    "ball": (gm.domains.Ball(3, 2, [1, 0, 2]), {"answers": [[1, 2, 0], [0, 1, 1]], "count": True}),
     "counts": (gm.Counts(5, at_most=2), {"weights": [1, 2, 3, 4, 5]}),
     "even counts": (gm.Counts(6, at_most=5), {}),
     "cells": (gm.Cells(5), {"count": True}),
@@ -38,8 +38,8 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
     "tree": (gm.Cells(6), {"answers": W.tree(6), "count": True}),
     "tree replaced": (gm.Cells(6), {"answers": W.tree(6), "neighbours": "replace-one"}),
     "worst": (gm.Cells(6), {"answers": W.ranges(6), "objective": "worst"}),
-    "sparse": (gm.SparseSum(6, at_most=2, bound=np.arange(1, 7.0)), {"count": True}),
-    "points": (gm.Points([[0, 0], [1, 5], [2, -3], [0.5, 1]]), {"count": True}),
+    "sparse": (gm.domains.SparseSum(6, at_most=2, bound=np.arange(1, 7.0)), {"count": True}),
+    "points": (gm.domains.Points([[0, 0], [1, 5], [2, -3], [0.5, 1]]), {"count": True}),
     "marginals": (gm.Cells(shape=(3, 2, 4)), {"answers": W.marginals([3, 2, 4], 2)}),
     "marginals replaced": (
         gm.Cells(shape=(3, 2, 4)), {"answers": W.marginals([3, 2, 4], 2), "neighbours": "replace-one"},

@@ -14,24 +14,26 @@ from planting import plant
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from gaussmith.catalogue.across_keys import spent_on_keys, true_delta
-from gaussmith.guarantee import Guarantee
-from gaussmith.numerics import found_keys, two_level
-from gaussmith.numerics.curve import delta_upward, mu_downward
-from gaussmith.numerics.found_keys import (
+from gaussmith.numerics import two_level
+from gaussmith.papers.correlated_noise import delta_across_keys, spent_on_keys
+from gaussmith.privacy import thresholds as found_keys
+from gaussmith.privacy.gaussian import delta_upward, mu_downward
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.thresholds import (
     Found,
     delta_of_case,
     delta_upper,
     hides,
     integer_threshold,
+    interval,
     largest_kappa,
     mu_beside,
     normal_quantile,
+    people_at,
     shown_alone,
     standard_threshold,
     upper_tail,
 )
-from gaussmith.numerics.shown_counts import interval, people_at
 
 VALUES: dict[str, list[Any]] = json.loads(Path(__file__).with_name("found_values.json").read_text())
 
@@ -115,7 +117,7 @@ ROUTES = {
     "published_t_exact": lambda given: _published(added=False),
     "published_t_add_deltas": lambda given: _published(added=True),
     "kappa_correlated": lambda g: spent_on_keys(g["a"], g["t"], g["var_own"], g["var_shared"]),
-    "delta_case_correlated": lambda g: true_delta(
+    "delta_case_correlated": lambda g: delta_across_keys(
         g["epsilon"], g["new"], g["shifted"], g["old"], g["var_own"], g["var_shared"], g["t"]
     ),
     "ledger_delta": _ledger,
@@ -233,7 +235,7 @@ def test_intervals_know_that_a_group_was_shown(people: int) -> None:
 
 
 def test_intervals_that_forget_it_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gaussmith.numerics import shown_counts
+    from gaussmith.privacy import thresholds as shown_counts
 
     plant(monkeypatch, shown_counts.chance, "- log_ndtr((people - bar) / s)", "")
     with pytest.raises(AssertionError):
@@ -247,7 +249,7 @@ def test_noise_across_keys_fails_where_there_are_more_keys() -> None:
     shared = (along - own) / 10
     total = own + shared
     threshold = 4.753423 * math.sqrt(total)
-    found = {old: true_delta(1.0, 0, 10, old, own, shared, threshold) for old in (10, 20, 50, 1000)}
+    found = {old: delta_across_keys(1.0, 0, 10, old, own, shared, threshold) for old in (10, 20, 50, 1000)}
     assert found[10] <= 1.001e-5
     assert found[20] > 1e-4 and found[1000] > found[50] > found[20]
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.found_keys import Found, delta_upper
-from gaussmith.plans.found_draws import split_keys_first
+from gaussmith.planning.discovered_groups import split_keys_first
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.thresholds import Found, delta_upper
 
 Y = np.linspace(-12.0, 12.0, 24_001)
 Rule = Callable[[np.ndarray], np.ndarray]

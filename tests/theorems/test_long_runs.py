@@ -8,18 +8,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.noise import normal
-from gaussmith.numerics import run_limits
+from gaussmith.domains import cell_strategies as shapes_of_cells
+from gaussmith.domains import long_runs as run_limits
+from gaussmith.domains.long_runs import staircase
+from gaussmith.noise import gaussian as normal
 from gaussmith.numerics.levelled_maps import LevelledDecode, LevelledLift, Tree
-from gaussmith.numerics.linear import matrix_from_dict
-from gaussmith.numerics.reflected_maps import ENDS, ReflectedDecode, ReflectedLift, Staircase
-from gaussmith.numerics.reflections import Reflection
-from gaussmith.plans.certificate import verify
-from gaussmith.shapes import cells as shapes_of_cells
-from gaussmith.shapes.long_runs import staircase
+from gaussmith.numerics.matrices import matrix_from_dict
+from gaussmith.numerics.reflected_maps import ENDS, ReflectedDecode, ReflectedLift, Reflection, Staircase
+from gaussmith.planning.certificate import verify
 
 G = gm.Guarantee(mu=1)
 RUNS = [
@@ -255,7 +254,7 @@ def test_limits_of_pairs_are_those_of_their_laws(monkeypatch, n):
         laws.clear()
         limit = run_limits.limit_of_runs(kind, n, pairs=True)
         if kind == "tree":
-            law = run_limits._of_tree(n, 2)[1]
+            law = run_limits._law_of_tree(n, 2)[1]
             chances = [np.outer(law, law) * (1 - np.eye(n)) / (1 - law @ law)]
         else:
             groups = min(run_limits.GROUPS, n)
@@ -289,7 +288,7 @@ def test_maps_that_were_damaged_are_refused():
         ("columns", "!"),
         ("columns", saved["lift"]["columns"][:-8]),
     ):
-        with refused("reflected-matrix-malformed"):
+        with refused(damaged("a reflected matrix with numbers that do not fit")):
             matrix_from_dict(saved["lift"] | {field: value})
     for steps in (
         {"heights": [-1]},
@@ -298,7 +297,7 @@ def test_maps_that_were_damaged_are_refused():
         {"ends": "round"},
         {"ends": "even", "edges": [9]},
     ):
-        with refused("reflected-matrix-malformed"):
+        with refused(damaged("a reflected matrix with numbers that do not fit")):
             Staircase.from_dict({"cells": 9, "ends": "mixed", "edges": [0], "heights": [5]} | steps)
     tree = LevelledDecode(LevelledLift(Tree(9, 2), 1.0, np.ones(4), np.ones(2, np.int64))).to_dict()
     assert matrix_from_dict(tree).shape == (17, 9)
@@ -306,5 +305,5 @@ def test_maps_that_were_damaged_are_refused():
         ("sizes", [1.0]), ("sizes", [1.0, 1.0, 1.0, 0.0]), ("root", -1.0), ("columns", [1]), ("columns", [1, 0]),
         ("columns", [1, 1 << 17]),
     ):  # fmt: skip
-        with refused("levelled-matrix-malformed"):
+        with refused(damaged("a lift of a tree with numbers that do not fit")):
             matrix_from_dict(tree["lift"] | {field: value})

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.neighbours import REPLACE_ONE
-from gaussmith.numerics.moments import Types, solve_types, subsets
-from gaussmith.plans.certificate import verify
+from gaussmith.domains.moment_strategies import Types, solve_types, subsets
+from gaussmith.planning.certificate import verify
+from gaussmith.privacy.neighbours import REPLACE_ONE
 
 ONE = gm.Guarantee(mu=1)
 
@@ -45,7 +45,7 @@ def test_points_of_a_grid_give_the_same_optimum(columns: int) -> None:
     grid = np.array(list(itertools.product((-1, -0.5, 0, 0.5, 1), repeat=columns)))
     first, second = np.triu_indices(columns)
     points = np.hstack([grid, grid[:, first] * grid[:, second]])
-    listed = gm.plan(gm.Points(points), ONE, count=True, gap=1e-3)
+    listed = gm.plan(gm.domains.Points(points), ONE, count=True, gap=1e-3)
     ours = gm.plan(gm.Moments(box(columns)), ONE, count=True, weights="equal")
     assert listed.block.lower_bound <= ours.block.price * (1 + 1e-9)
     assert listed.block.price == pytest.approx(ours.block.price, rel=2e-3)
@@ -60,7 +60,7 @@ def test_columns_that_weigh_differently_are_solved_over_all_vertices(seed: int) 
     assert ours.optimality < 1.0001
     grid = np.array(list(itertools.product((-1, -0.5, 0, 0.5, 1), repeat=2)))
     points = np.hstack([grid, grid[:, [0]] ** 2 - 0.15, grid[:, [0]] * grid[:, [1]], grid[:, [1]] ** 2 - 0.15])
-    listed = gm.plan(gm.Points(points), ONE, weights=weights, count=True, gap=1e-3)
+    listed = gm.plan(gm.domains.Points(points), ONE, weights=weights, count=True, gap=1e-3)
     assert listed.block.price == pytest.approx(ours.block.price, rel=3e-3)
 
 

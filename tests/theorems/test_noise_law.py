@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaussmith.noise import cells, decide, normal
+from gaussmith.noise import gaussian as cells
+from gaussmith.noise import gaussian as decide
+from gaussmith.noise import gaussian as normal
 from gaussmith.noise.keystream import Keystream
 
 ONES = 2**64 - 1

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.ledger.other_tools import both_ways
+from gaussmith.ledger.protection import both_ways
 from gaussmith.ledger.units import UNIT_BITS
-from gaussmith.numerics.curve import mu_downward
 from gaussmith.numerics.exact import smaller_reading
-from gaussmith.numerics.found_keys import mu_beside
-from gaussmith.numerics.pure import covers_pure, mu_of_pure
+from gaussmith.privacy.composition import covers_pure, mu_of_pure
+from gaussmith.privacy.gaussian import mu_downward
+from gaussmith.privacy.thresholds import mu_beside
 
 GRID = np.linspace(-6, 6, 49)
 

@@ -7,9 +7,9 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.catalogue.plan_mean import quantile_divergence
+from gaussmith.papers.mean_estimators import quantile_divergence
 
-c = gm.catalogue
+c = gm.papers
 
 
 def spread(people: int) -> np.ndarray:

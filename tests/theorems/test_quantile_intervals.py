@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.numerics.linear import Dense
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.statistics import Noisy, Quantiles
+from gaussmith.numerics.matrices import Dense
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.statistics.quantile import Quantiles
+from gaussmith.statistics.statistic import Noisy
 
 PATH = Path(__file__).parents[2] / "proofs" / "coverage" / "quantiles.py"
 SPEC = importlib.util.spec_from_file_location("coverage_of_quantiles", PATH)

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 import gaussmith as gm
-from gaussmith.plans.error_distribution import normal_width
+from gaussmith.planning.error_distribution import normal_width
 from gaussmith.statistics.mean import Means, delta_intervals, fieller_intervals
 
 SIZE = 60_000

@@ -10,14 +10,14 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from refusals import Expected, refusal, refused
+from refusals import Expected, damaged, refusal, refused
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.numerics import residual_sizes, way_tables
-from gaussmith.numerics.optimum import solve
-from gaussmith.numerics.residual_maps import Residuals
-from gaussmith.numerics.residuals import MarginalPlan, plan_marginals
+from gaussmith.numerics import marginals as residual_sizes
+from gaussmith.numerics import marginals as way_tables
+from gaussmith.numerics.marginals import MarginalPlan, Residuals, plan_marginals
+from gaussmith.numerics.solver import solve
 
 Array = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -216,5 +216,5 @@ def test_many_marginals_are_planned_as_few_are(monkeypatch, neighbours):
     assert many.subsets == few.subsets and np.array_equal(many.variances, few.variances)
     assert np.allclose(many.variances_of_ways, one_by_one, rtol=1e-14, atol=0)
     made = Residuals(asked.shape, asked.ways, many.subsets, many.variances)
-    with refused("residuals-of-other-marginals"):
+    with refused(damaged("residuals of other marginals")):
         replace(made, subsets=(*many.subsets[:-1], many.subsets[-2]))

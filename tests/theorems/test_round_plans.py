@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.solver import solve
 from gaussmith.numerics.trace_roots import weighted_lower
-from gaussmith.plans.certificate import verify
+from gaussmith.planning.certificate import verify
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -24,7 +24,7 @@ CIRCLES = [
 
 def records_around(B, v):
     """A ball whose linear answers vary by B around v."""
-    return gm.Ball(len(B[0]), 1.0, np.linalg.solve(B, v)), np.array(B)
+    return gm.domains.Ball(len(B[0]), 1.0, np.linalg.solve(B, v)), np.array(B)
 
 
 def law_on_the_sphere(Q, m):
@@ -57,7 +57,7 @@ def test_reference_values_of_circles(B, v, least, most):
 
 
 def test_the_count_beside_a_circle_costs_its_own_root():
-    plan = gm.plan(gm.Ball(2, 1.0), UNIT, count=True, weights="equal")
+    plan = gm.plan(gm.domains.Ball(2, 1.0), UNIT, count=True, weights="equal")
     assert plan.total_variance == pytest.approx((math.sqrt(2) + 1) ** 2, rel=1e-12)
     assert plan.optimality == pytest.approx(1, abs=1e-12)
 
@@ -80,7 +80,7 @@ def test_a_law_on_the_sphere_attains_the_bound(seed):
 def test_points_of_the_sphere_solved_one_by_one_come_near_from_below(neighbours):
     rng = np.random.default_rng(5)
     W, centre = rng.normal(size=(3, 2)), np.array([0.7, -0.2])
-    plan = gm.plan(gm.Ball(2, 1.5, centre), UNIT, answers=W, neighbours=neighbours, weights="equal")
+    plan = gm.plan(gm.domains.Ball(2, 1.5, centre), UNIT, answers=W, neighbours=neighbours, weights="equal")
     angle = np.linspace(0, 2 * np.pi, 400, endpoint=False)
     z = 1.5 * np.column_stack([np.cos(angle), np.sin(angle)])
     points = (z + centre) @ W.T if neighbours == "add-remove" else 2 * z @ W.T
@@ -93,8 +93,8 @@ def random_round(rng, i):
     d, k = int(rng.integers(1, 6)), int(rng.integers(1, 5))
     centre = rng.normal(size=d) * 3 * (i % 4 > 0)
     if i % 2:
-        return gm.Ball(d, float(10 ** rng.normal()), centre), rng.normal(size=(k, d))
-    return gm.GaussianData(centre, 10 ** rng.normal(size=d)), rng.normal(size=(k, d))
+        return gm.domains.Ball(d, float(10 ** rng.normal()), centre), rng.normal(size=(k, d))
+    return gm.domains.GaussianData(centre, 10 ** rng.normal(size=d)), rng.normal(size=(k, d))
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -115,7 +115,7 @@ def test_every_plan_is_certified_as_the_optimum_and_verified_after_saving(neighb
 
 def test_a_bound_is_at_most_the_optimum_in_rationals():
     """S and E are squares of rationals here, so that the optimum is one too."""
-    plan = gm.plan(gm.Ball(4, radius=0.1, centre=[0.3, 0.0, 0.0, 0.0]), UNIT, weights="equal")
+    plan = gm.plan(gm.domains.Ball(4, radius=0.1, centre=[0.3, 0.0, 0.0, 0.0]), UNIT, weights="equal")
     exact = (2 * Fraction(0.1) + Fraction(0.3)) ** 2
     assert exact * (1 - Fraction(1, 10**12)) < Fraction(plan.lower_bound) <= exact
 
@@ -123,7 +123,7 @@ def test_a_bound_is_at_most_the_optimum_in_rationals():
 def test_a_centre_that_cancels_is_worth_nothing():
     """An answer in which the centre's parts cancel but for rounding proves no more than the spread."""
     W = np.array([[0.1, 0.2, -0.3]])
-    plan = gm.plan(gm.Ball(3, 1.0, [1.0, 1.0, 1.0]), UNIT, answers=W, weights="equal")
+    plan = gm.plan(gm.domains.Ball(3, 1.0, [1.0, 1.0, 1.0]), UNIT, answers=W, weights="equal")
     exact = sum(Fraction(x) ** 2 for x in W[0])
     at_centre = abs(sum(Fraction(x) for x in W[0]))
     assert Fraction(plan.lower_bound) <= exact + at_centre**2 + 2 * at_centre

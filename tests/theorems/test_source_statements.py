@@ -12,19 +12,14 @@ from refusals import refused
 from scipy import stats
 
 import gaussmith as gm
-from gaussmith.catalogue.bounded_contribution import joseph_yu_total
-from gaussmith.catalogue.hierarchies import split_total, tree_total
-from gaussmith.catalogue.lemmas import (
-    bad_set_probability,
-    hockey_stick,
-    name_and_shame,
-    sensitivity,
-    workload_sensitivity,
-)
-from gaussmith.catalogue.slides import counting_sensitivity, epsilon_of
-from gaussmith.numerics import quadratic_forms, tail_bounds, two_level
-from gaussmith.numerics.curve import log_delta
-from gaussmith.numerics.imhof import imhof_tail
+from gaussmith.numerics import quadratic_forms, two_level
+from gaussmith.papers import quadratic_tails as tail_bounds
+from gaussmith.papers.contributions import joseph_yu_total
+from gaussmith.papers.correlated_noise import split_total, tree_total
+from gaussmith.papers.lecture import counting_sensitivity, epsilon_of
+from gaussmith.papers.lemmas import bad_set_probability, hockey_stick, name_and_shame, sensitivity, workload_sensitivity
+from gaussmith.papers.quadratic_tails import imhof_tail
+from gaussmith.privacy.gaussian import log_delta
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -220,14 +215,14 @@ def test_expected_squares_and_the_law_of_one_square() -> None:
 
 
 def test_the_posters_noise_is_an_ellipse_around_the_diagonal() -> None:
-    entry = gm.catalogue.correlated(dimension=9, epsilon=1, delta=1e-6)
+    entry = gm.papers.correlated(dimension=9, epsilon=1, delta=1e-6)
     values, vectors = np.linalg.eigh(entry.covariance() * entry.claimed.mu**2)
     assert values[:8] == pytest.approx(np.full(8, (9 + 3) / 4)) and values[8] == pytest.approx(
         (9 + 3) / 4 + 9 * (3 + 1) / 4
     )
     assert np.abs(vectors[:, 8]) == pytest.approx(np.full(9, 1 / 3))
     assert entry.standard_errors * entry.claimed.mu == pytest.approx(np.full(9, (math.sqrt(9) + 1) / 2))
-    standard = gm.catalogue.analytic(dimension=9, epsilon=1, delta=1e-6, sensitivity=math.sqrt(9))
+    standard = gm.papers.analytic(dimension=9, epsilon=1, delta=1e-6, sensitivity=math.sqrt(9))
     assert standard.standard_errors * standard.claimed.mu == pytest.approx(np.full(9, 3.0))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from gaussmith.numerics import quadratic_forms, tail_bounds
+from gaussmith.numerics import quadratic_forms
+from gaussmith.papers import quadratic_tails as tail_bounds
 
 WEIGHTS = {
     "one": np.ones(1),

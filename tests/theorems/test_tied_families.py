@@ -10,21 +10,20 @@ import pytest
 from all_people import check_law, find_largest_square, list_answers, list_people, make_part
 from planting import plant
 
+from gaussmith.domains.joint_bounds import KEPT, find_law
+from gaussmith.domains.joint_law import lower_bound
 from gaussmith.errors import PlanError
-from gaussmith.numerics.optimum import solve as solve_points
-from gaussmith.numerics.tied import ladder, law, replaced
-from gaussmith.numerics.tied.ladder import solve
-from gaussmith.numerics.tied.largest import largest
-from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.parts import Body, Family, Part
-from gaussmith.proofs.tied import lower_bound
-from gaussmith.proofs.tied_designs import KEPT
-from gaussmith.proofs.tied_laws import find_law
+from gaussmith.numerics.joint import ladder, law, replaced
+from gaussmith.numerics.joint.ladder import solve
+from gaussmith.numerics.joint.law import TypesLaw
+from gaussmith.numerics.joint.parts import Body, Family, JointPart
+from gaussmith.numerics.joint.sensitivity import largest
+from gaussmith.numerics.solver import solve as solve_points
 
 Columns = list[tuple[float, float, float]]
 
 
-def make_family(groups: list[int], weights: list[float], most: int, columns: Columns, count: float) -> list[Part]:
+def make_family(groups: list[int], weights: list[float], most: int, columns: Columns, count: float) -> list[JointPart]:
     """A part for each weight."""
     return [
         make_part(g, min(most, g), [(centre, r, w * v) for centre, r, v in columns], w * count)

@@ -17,15 +17,14 @@ import numpy as np
 import pytest
 from planting import plant
 
+from gaussmith.domains import joint_law as tied
+from gaussmith.domains.joint_bounds import _generated, find_law
+from gaussmith.domains.joint_law import lower_bound
 from gaussmith.errors import PlanError
-from gaussmith.numerics.optimum import solve
-from gaussmith.numerics.tied.ladder import solve as solve_body
-from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.numerics.tied.types import list_types
-from gaussmith.proofs import tied
-from gaussmith.proofs.tied import lower_bound
-from gaussmith.proofs.tied_laws import _generated, find_law
+from gaussmith.numerics.joint.ladder import solve as solve_body
+from gaussmith.numerics.joint.law import TypesLaw
+from gaussmith.numerics.joint.parts import Body, JointPart, list_types
+from gaussmith.numerics.solver import solve
 
 Array = np.ndarray
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -40,21 +39,21 @@ def part_of(
     always: bool = False,
     over_rows: int = 0,
     max_rows: int = 0,
-) -> Part:
+) -> JointPart:
     """Columns are (lower, upper, weight)."""
     low, high, weights = np.array(columns or np.zeros((0, 3)), float).reshape(-1, 3).T
-    return Part(groups, int(always), most, (low + high) / 2, (high - low) / 2, weights, count, over_rows, max_rows)
+    return JointPart(groups, int(always), most, (low + high) / 2, (high - low) / 2, weights, count, over_rows, max_rows)
 
 
-def mean_of(groups: int, most: int, always: bool = False) -> Part:
+def mean_of(groups: int, most: int, always: bool = False) -> JointPart:
     """The mean of a column from 0 to 1: centre 0, and its count weighs a third of r² more."""
-    return Part(groups, int(always), most, np.zeros(1), np.full(1, 0.5), np.ones(1), 1 / 12)
+    return JointPart(groups, int(always), most, np.zeros(1), np.full(1, 0.5), np.ones(1), 1 / 12)
 
 
 # -- all vertices, answer by answer -----------------------------------------------------------------------------------
 
 
-def people(part: Part) -> list[Array]:
+def people(part: JointPart) -> list[Array]:
     """The weighted answers of every extreme person: √w x_j and √w₀ in each group where the person is, else 0."""
     columns = list(zip(part.centre, part.radius, strict=True))
     values = list(itertools.product(*([c - r, c + r] for c, r in columns)))
@@ -216,7 +215,7 @@ REQUESTS = {
         Body(
             (
                 part_of(1000, 5, None, 1), *(part_of(g, 1, None, 1) for g in (50, 50, 20)), part_of(6, 6, UNIT),
-                Part(1, 1, 1, np.zeros(2), np.full(2, 0.5), np.ones(2), 1 / 6),
+                JointPart(1, 1, 1, np.zeros(2), np.full(2, 0.5), np.ones(2), 1 / 6),
             ),
             1.0,
         ),

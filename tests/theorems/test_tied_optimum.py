@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 from all_people import check_law, find_largest_square, list_answers, make_part
 
-from gaussmith.numerics.optimum import solve as solve_points
-from gaussmith.numerics.tied import ladder
-from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
-from gaussmith.numerics.tied.ladder import Solution, solve
-from gaussmith.numerics.tied.largest import largest
-from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.numerics.tied.reduced import Reduced
-from gaussmith.numerics.tied.replaced import _closed_form, _uniform
-from gaussmith.numerics.tied.uniform import solve_uniform
+from gaussmith.numerics.joint import ladder
+from gaussmith.numerics.joint.centred import LiftBlock, join, root_of_total, total_of
+from gaussmith.numerics.joint.ladder import Solution, solve
+from gaussmith.numerics.joint.parts import Body, JointPart
+from gaussmith.numerics.joint.replaced import _closed_form
+from gaussmith.numerics.joint.sensitivity import largest
+from gaussmith.numerics.solver import solve as solve_points
 from gaussmith.numerics.two_level import counts
 
 VALUES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("joint_values.json").read_text("utf-8"))["values"]
@@ -49,12 +47,20 @@ def count_people(body: Body, replaced: bool) -> float:
     return math.prod(corners) ** (2 if replaced else 1)
 
 
-def made(body: Body, blocks: list[Block], replaced: bool = False) -> Solution:
+def made(body: Body, blocks: list[LiftBlock], replaced: bool = False) -> Solution:
     lift = join(body, blocks)
     return Solution(lift, total_of(lift, body, replaced), None, "")
 
 
-def closed_forms(body: Body) -> list[Block]:
+def test_the_least_total_around_a_centre_is_convex() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        records, (a, b) = rng.normal(size=(9, 3)), rng.normal(size=(2, 3))
+        at_a, between, at_b = (solve_points(records - centre, gap=1e-4) for centre in (a, (a + b) / 2, b))
+        assert 2 * math.sqrt(between.lower) <= math.sqrt(at_a.upper) + math.sqrt(at_b.upper)
+
+
+def closed_forms(body: Body) -> list[LiftBlock]:
     known: ladder.Known = {}
     ladder._closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
     return ladder._closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
@@ -97,7 +103,7 @@ def test_closed_forms_reach_their_reference(value: dict[str, Any]) -> None:
         assert not own.any() and not ties[:, : found.lift.starts[-1]].any()
 
 
-def draw_part(rng: np.random.Generator, most_groups: int = 3, rows: bool = False) -> Part:
+def draw_part(rng: np.random.Generator, most_groups: int = 3, rows: bool = False) -> JointPart:
     groups = int(rng.integers(1, most_groups + 1))
     most = int(rng.integers(1, groups + 1))
     always = groups == 1 and rng.random() < 0.3
@@ -252,56 +258,6 @@ def test_no_part_by_itself_is_better_than_its_bound(rows: bool) -> None:
     assert near >= 40
     means = make_part(100, 1, [(0.0, 2.0, 0.25)], 0.3)
     assert ladder._least_root(ladder._reduced(means)) == pytest.approx(ladder._alone(0, means).root, rel=1e-5)
-
-
-UNIFORM = {  # name: part, weight of n, at most how far above the optimum
-    "two sums of one group": (make_part(3, 1, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-4),
-    "two sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-3),
-    "two sums and the number of people": (make_part(3, 2, [(0.5, 0.5, 1.0)] * 2), 1.0, 0.1),
-    "three sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 3), 0.0, 1e-3),
-    "a mean and two sums": (make_part(3, 2, [(0.0, 0.5, 1.0), (0.5, 0.5, 2.0), (1.5, 0.5, 1.0)], 0.5), 0.0, 5e-3),
-}
-
-
-@pytest.mark.parametrize("name", UNIFORM)
-def test_the_same_noise_in_every_group(name: str) -> None:
-    part, weight, margin = UNIFORM[name]
-    body = Body((part,), weight)
-    best = solve(body, "add-remove").total
-    found = made(body, [solve_uniform(0, part, weight)])
-    assert best * (1 - 1e-5) <= found.total <= best * (1 + margin)
-    if count_people(body, False) <= SMALL:
-        check_norm(found, body)
-
-
-@pytest.mark.parametrize(("groups", "most", "sums", "gain"), [(100, 50, 2, 1.06), (100, 20, 3, 1.03)])
-def test_several_sums_over_many_groups(groups: int, most: int, sums: int, gain: float) -> None:
-    body = Body((make_part(groups, most, [(0.5, 0.5, 1.0)] * sums),))
-    found = solve(body, "add-remove")
-    closed = root_of_total(closed_forms(body), 0.0) ** 2
-    assert found.how == "shared constant"
-    assert found.total <= closed / gain
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        make_part(2, 1, [(0.5, 0.5, 1.0)] * 2),
-        make_part(3, 2, [(0.5, 0.5, 1.0), (2.5, 0.5, 2.0)], 1.0),
-        make_part(2, 2, [(0.0, 0.5, 1.0), (0.5, 0.5, 1.0), (2.5, 0.5, 1.0)], 1.0),
-    ],
-    ids=["two sums", "two sums and a count", "a mean and two sums"],
-)
-def test_the_same_noise_in_every_group_under_replace_one(part: Part) -> None:
-    body = Body((part,))
-    found = made(body, [_uniform(Reduced(part, True), 0)], True)
-    assert solve(body, "replace-one").total * (1 - 1e-5) <= found.total
-    check_norm(found, body, True)
-
-
-def test_three_sums_over_many_groups_under_replace_one() -> None:
-    part = make_part(100, 10, [(0.5, 0.5, 1.0)] * 3)
-    assert solve(Body((part,)), "replace-one").total <= 0.975 * _closed_form(part, 0).root ** 2
 
 
 def test_fifty_questions_are_better_than_apart() -> None:

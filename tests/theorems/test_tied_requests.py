@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from all_people import check_law, make_part
 
-from gaussmith.numerics.tied.ladder import solve
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.joint.ladder import solve
+from gaussmith.numerics.joint.parts import Body, JointPart
 
 
-def histogram(values: int) -> Part:
+def histogram(values: int) -> JointPart:
     return make_part(values, 1, count_weight=1.0)
 
 
-def summed(groups: int, most: int, sums: int = 1, count: float = 0.0, always: bool = False) -> Part:
+def summed(groups: int, most: int, sums: int = 1, count: float = 0.0, always: bool = False) -> JointPart:
     """So many sums of [0, 1]."""
     return make_part(groups, most, [(0.5, 0.5, 1.0)] * sums, count, always=always)
 
 
-def averaged(groups: int, most: int, means: int = 1, count: float = 0.0, always: bool = False) -> Part:
+def averaged(groups: int, most: int, means: int = 1, count: float = 0.0, always: bool = False) -> JointPart:
     """So many means of [0, 1]."""
     return make_part(groups, most, [(0.0, 0.5, 1.0)] * means, means / 12 + count, always=always)
 
@@ -73,7 +73,7 @@ GAINS = {  # today's variance over this plan's: every group by itself, the priva
 SHAPES = [(3, 2), (12, 12), (12, 3), (100, 10), (1000, 5)]
 
 
-def make_kind(kind: str, groups: int, most: int) -> Part:
+def make_kind(kind: str, groups: int, most: int) -> JointPart:
     return {
         "count": lambda: make_part(groups, most, count_weight=1.0),
         "mean": lambda: averaged(groups, most),

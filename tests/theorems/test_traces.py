@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp
 from refusals import refused
 
-from gaussmith.numerics.traces import trace_sqrt_lower
+from gaussmith.numerics.trace_roots import trace_sqrt_lower
 
 Array = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from refusals import refused
 
-from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.solver import solve
 from gaussmith.numerics.two_level import TwoLevel, cells, counts, votes
 
 Array = npt.NDArray[np.float64]

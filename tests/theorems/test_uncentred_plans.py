@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.numerics.optimum import solve
-from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.numerics.solver import solve
+from gaussmith.planning.certified_grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 BOTH = ("add-remove", "replace-one")
@@ -66,23 +66,23 @@ def test_replaced_counts_are_at_their_optimum(d, k, optimum):
 
 @pytest.mark.parametrize(("d", "optimum", "isotropic"), VOTES)
 def test_votes_are_at_their_optimum(d, optimum, isotropic):
-    plan = gm.plan(gm.Votes(d), UNIT, weights="equal")
+    plan = gm.plan(gm.domains.Votes(d), UNIT, weights="equal")
     assert plan.total_variance == pytest.approx(optimum, rel=1e-9)
     assert plan.optimality < 1 + 1e-9
     assert dict(plan.block.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
-    public = gm.plan(gm.Votes(d), UNIT, neighbours="replace-one", weights="equal")
+    public = gm.plan(gm.domains.Votes(d), UNIT, neighbours="replace-one", weights="equal")
     assert public.total_variance == pytest.approx(d * (d * d - 1) / 3 * (d - 1), rel=1e-9)
 
 
 def test_sparse_sums_are_at_their_optimum():
     for d, k, b in ((10, 3, 2.0), (1000, 7, 0.5)):
-        plan = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT, weights="equal")
+        plan = gm.plan(gm.domains.SparseSum(d, at_most=k, bound=b), UNIT, weights="equal")
         assert plan.total_variance == pytest.approx(d * k * b * b, rel=1e-9)
-        public = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT, neighbours="replace-one", weights="equal")
+        public = gm.plan(gm.domains.SparseSum(d, at_most=k, bound=b), UNIT, neighbours="replace-one", weights="equal")
         assert public.total_variance == pytest.approx(4 * plan.total_variance, rel=1e-9)
         assert max(plan.optimality, public.optimality) < 1 + 1e-9
     # one large bound: it gets a whole unit of attention, the rest share the other
-    plan = gm.plan(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), UNIT, weights="equal")
+    plan = gm.plan(gm.domains.SparseSum(3, at_most=2, bound=[10, 1, 1]), UNIT, weights="equal")
     assert plan.total_variance == pytest.approx(130.28427124746, rel=1e-9)
     assert plan.total_variance < dict(plan.block.alternatives)["isotropic"]
 
@@ -91,8 +91,8 @@ DOMAINS = {
     "counts 4 of 6": gm.Counts(6, at_most=4),
     "counts 2 of 5": gm.Counts(5, at_most=2),
     "one item": gm.Counts(1, at_most=1),
-    "votes": gm.Votes(4),
-    "sparse": gm.SparseSum(4, at_most=2, bound=[1.0, 2.5, 0.3, 1.0]),
+    "votes": gm.domains.Votes(4),
+    "sparse": gm.domains.SparseSum(4, at_most=2, bound=[1.0, 2.5, 0.3, 1.0]),
 }
 RNG = np.random.default_rng(3)
 QUESTIONS = {
@@ -111,7 +111,7 @@ def fitted(options: dict, d: int) -> dict:
 def records_of(domain) -> np.ndarray:
     """Every extreme record, in units of the core, written here from the definition."""
     d = domain.dimension
-    if isinstance(domain, gm.Votes):
+    if isinstance(domain, gm.domains.Votes):
         return np.array(list(itertools.permutations(range(d))), float)
     sizes = (0, 1) if isinstance(domain, gm.Counts) else (-1, 0, 1)
     every = np.array(list(itertools.product(sizes, repeat=d)), float)
@@ -182,7 +182,12 @@ def test_every_corner_of_twelve_counts_is_hidden(d, k, neighbours):
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize(
     "domain",
-    [gm.Counts(50, at_most=9), gm.Counts(50, at_most=40), gm.Votes(30), gm.SparseSum(60, 20, np.geomspace(1, 99, 60))],
+    [
+        gm.Counts(50, at_most=9),
+        gm.Counts(50, at_most=40),
+        gm.domains.Votes(30),
+        gm.domains.SparseSum(60, 20, np.geomspace(1, 99, 60)),
+    ],
     ids=repr,
 )
 def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, neighbours):
@@ -191,14 +196,14 @@ def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, n
     A = plan.block.shape.lift.dense()
     d, rng = domain.dimension, np.random.default_rng(5)
     for _ in range(10):
-        if isinstance(domain, gm.Votes):
+        if isinstance(domain, gm.domains.Votes):
             X = rng.permuted(np.tile(np.arange(d, dtype=float), (10_000, 1)), axis=1)
             Y = d - 1 - X
         else:
             ranks = rng.permuted(np.tile(np.arange(d), (10_000, 1)), axis=1)
             ones = rng.integers(1, domain.at_most + 1, (10_000, 1))
             X, Y = (ranks < ones).astype(float), (ranks >= d - ones).astype(float)
-            if isinstance(domain, gm.SparseSum):
+            if isinstance(domain, gm.domains.SparseSum):
                 X *= rng.choice([-1.0, 1.0], X.shape)
                 Y = -X
         S = X if neighbours == "add-remove" else X - Y
@@ -207,7 +212,7 @@ def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, n
         assert np.linalg.norm(S @ A.T, axis=1).max() <= 1 + 1e-12
     largest = domain.largest(plan.block.shape.lift, neighbours)
     assert 1 - 1e-5 <= largest <= 1 + 1e-12
-    if isinstance(domain, gm.SparseSum):  # adversarial: the k coordinates that count most
+    if isinstance(domain, gm.domains.SparseSum):  # adversarial: the k coordinates that count most
         entries = np.sort(np.abs(np.diag(A)[:d]))[::-1][: domain.at_most] * (1 if neighbours == "add-remove" else 2)
         last = np.diag(A)[d:]
         assert np.sqrt((entries**2).sum() + (last**2).sum()) == pytest.approx(largest, rel=1e-9)
@@ -215,7 +220,7 @@ def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, n
 
 def test_a_certified_bound_holds_where_records_cannot_be_listed():
     rng = np.random.default_rng(8)
-    for domain in (gm.Counts(40, at_most=20), gm.Votes(12), gm.SparseSum(40, at_most=9, bound=1.0)):
+    for domain in (gm.Counts(40, at_most=20), gm.domains.Votes(12), gm.domains.SparseSum(40, at_most=9, bound=1.0)):
         for neighbours in BOTH:
             plan = gm.plan(
                 domain,

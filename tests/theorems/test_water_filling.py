@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from refusals import refused
 
-from gaussmith.numerics.optimum import solve
-from gaussmith.numerics.water_filling import blocks, diagonal
+from gaussmith.numerics.solver import solve
+from gaussmith.papers.sparse import blocks, diagonal
 
 Array = npt.NDArray[np.float64]
 

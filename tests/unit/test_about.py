@@ -138,7 +138,7 @@ def test_reviewers_find_what_the_docs_say_of_the_guidelines() -> None:
 
 
 def test_folder_has_an_entry_where_something_was_said(tmp_path: Path) -> None:
-    from gaussmith.report import write_folder
+    from gaussmith.report.folder import write_folder
 
     names = [file.name for file in write_folder(gm.release(request(about=FIRST)), tmp_path / "told")]
     assert names[-1] == "registry.json" and is_valid(

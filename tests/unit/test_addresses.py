@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gaussmith as gm
-from gaussmith.charged_release import source_name
 from gaussmith.engines.addresses import HIDDEN, location_of, short_name, without_secrets
 from gaussmith.errors import GaussmithError
+from gaussmith.pipeline.release import source_name
 
 SHOWN = {
     # what users write, and what may be shown of it

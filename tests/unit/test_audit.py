@@ -17,12 +17,14 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.audit import audit, bounds, effort, plan_samples
+from gaussmith.audit import bounds, plan_samples
+from gaussmith.audit import verdict as effort
+from gaussmith.audit.auditor import audit
 from gaussmith.audit.exact import gaussian_delta, mu_is_safe
-from gaussmith.audit.recording import watch
-from gaussmith.audit.spherical import gaussian_length, true_delta
+from gaussmith.audit.noise_tests import gaussian_length, true_delta
+from gaussmith.audit.scenes import watch
 from gaussmith.cli import main
-from gaussmith.cli.progress import TICK, reading
+from gaussmith.cli.parser import TICK, reading
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 SAFE = {"error": 1e-11, "samples": 4_000}
@@ -81,15 +83,15 @@ def test_true_delta_by_quadrature_is_that_of_the_gaussian_curve_and_of_the_catal
     [(3, True, 1.736e-6), (4, False, 9.044e-4), (10, False, 0.1814), (100, False, 0.971)],
 )
 def test_the_rank_one_mechanism_survives_at_three_coordinates_alone(dimension, survives, delta):
-    verdict = audit(gm.catalogue.rank_one(dimension=dimension, epsilon=1, delta=1e-5), **SAFE)
+    verdict = audit(gm.papers.rank_one(dimension=dimension, epsilon=1, delta=1e-5), **SAFE)
     assert verdict.survived is survives
     assert verdict.attempts[0].found == pytest.approx(delta, rel=1e-3)
 
 
 def test_sound_entries_of_the_catalogue_survive_and_a_wrong_formula_does_not():
-    sound = gm.catalogue.analytic(dimension=3, epsilon=1, delta=1e-5, sensitivity=1.0)
+    sound = gm.papers.analytic(dimension=3, epsilon=1, delta=1e-5, sensitivity=1.0)
     assert audit(sound, **SAFE).survived
-    little = gm.catalogue.analytic(dimension=3, epsilon=2, delta=1e-5, sensitivity=1.0)
+    little = gm.papers.analytic(dimension=3, epsilon=2, delta=1e-5, sensitivity=1.0)
     verdict = audit(replace(little, claimed=G), **SAFE)
     assert [each.name for each in verdict.refuted_by] == ["claim against the true curve, 50 digits"]
 
@@ -98,11 +100,11 @@ PLANS = {
     "sums": (gm.Box([0, -1], [1, 3]), {"count": True}),
     "means": (gm.Box({"age": (0, 100)}), {"answers": "means"}),
     "replaced": (gm.Box([0, -1], [1, 3]), {"neighbours": "replace-one"}),
-    "ball": (gm.Ball(3, 2.0), {}),
+    "ball": (gm.domains.Ball(3, 2.0), {}),
     "counts": (gm.Counts(4, at_most=2), {}),
     "cells": (gm.Cells({"a": ["x", "y"], "b": [1, 2]}), {}),
-    "votes": (gm.Votes(3), {"neighbours": "replace-one"}),
-    "points": (gm.Points([[0, 1], [1, 0], [2, 2]]), {}),
+    "votes": (gm.domains.Votes(3), {"neighbours": "replace-one"}),
+    "points": (gm.domains.Points([[0, 1], [1, 0], [2, 2]]), {}),
     "groups": (gm.Groups({"r": ["a", "b"]}, gm.Box({"x": (0, 1)}), at_most=1), {}),
 }
 
@@ -157,7 +159,7 @@ def test_a_watched_release_repeats_its_noise_and_others_do_not():
 
     watch(other_thread, zero=True)
     assert abs(inside[0] - 1.5) > 1e-12  # its noise was its own
-    assert mechanism.normal_integers.__module__ == "gaussmith.noise.normal"
+    assert mechanism.normal_integers.__module__ == "gaussmith.noise.gaussian"
 
 
 # -- words, pages and refusals --------------------------------------------------------------------------------

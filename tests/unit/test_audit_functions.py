@@ -9,8 +9,8 @@ import numpy as np
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.audit import audit
 from gaussmith.audit.attacks import low_bits, lowest_bits
+from gaussmith.audit.auditor import audit
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 SAFE = {"error": 1e-11, "samples": 4_000}

@@ -8,15 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from planting import plant
+from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.audit import audit, found_samples, plan_samples, sampling, scenes
-from gaussmith.audit.recording import watch
+from gaussmith.audit import attacks as integers
+from gaussmith.audit import noise_tests as sampling
+from gaussmith.audit import noise_tests as whitening
+from gaussmith.audit import plan_samples, scenes
+from gaussmith.audit import plan_samples as found_samples
+from gaussmith.audit.auditor import audit
+from gaussmith.audit.scenes import watch
 from gaussmith.engines.engine import Totals
-from gaussmith.noise import normal
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.totals.lifting import RepeatedTotals
+from gaussmith.noise import gaussian as normal
+from gaussmith.planning.discovered_groups import threshold_of
+from gaussmith.totals.opened import RepeatedTotals
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 SAFE = {"error": 1e-11, "samples": 4_000}
@@ -106,7 +112,9 @@ def test_samples_are_what_the_mechanism_releases_with_the_same_noise(name):
     assert again.features[0][0] == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("plan", [gm.plan(gm.Box([0, -1], [1, 3]), G, count=True), gm.plan(gm.Ball(3, 1e-9), G)])
+@pytest.mark.parametrize(
+    "plan", [gm.plan(gm.Box([0, -1], [1, 3]), G, count=True), gm.plan(gm.domains.Ball(3, 1e-9), G)]
+)
 def test_many_samples_are_single_releases_with_the_same_noise(plan):
     draw, totals = plan.draws[0], Totals([3] * plan.draws[0].block.codes.width, 7)
     together = watch(lambda: replace(plan.release([]), noisy=(mechanism.sample_draw(draw, totals, 5),)))
@@ -186,3 +194,75 @@ def test_several_workers_draw_every_sample_once(monkeypatch):
     with sampling.Sampler(plan, [[[Totals([0, 0], 0)]]], processes=2) as sampler:
         made = sampler.sample(sampling.Noise(((0, 0),)), 50_000)
     assert made.shape == (50_000, 2) and len(np.unique(made[:, 0])) == 50_000  # a repeat has p < 1e-6 · 2^-20
+
+
+# -- tails, low bits and repetitions of integers --------------------------------------------------------------------
+
+
+def judged(change=lambda noise: noise, count=1_000_000):
+    """The tests of integers on so many noises of the sampler, each on another sum whose low bits are 0."""
+    seen, sums = integers.SeenIntegers(), np.arange(count, dtype=np.int64) << 31
+    seen.see(sums, sums + change(normal.normal_integers(count)))
+    return integers.judge_integers("integers", seen, 1e-9)
+
+
+def test_integers_of_the_sampler_pass_in_words_and_as_python_numbers():
+    assert not judged().refutes
+    noise = normal.normal_integers(3_000)
+    seen = integers.SeenIntegers()
+    for start in range(0, 3_000, 3):  # as a release of three numbers adds them
+        lifted = [1 << 70, -(1 << 62), 0]
+        seen.see(lifted, mechanism.add(lifted, noise[start : start + 3]))
+    found = integers.judge_integers("integers", seen, 1e-9)
+    assert not found.refutes and found.samples == 3_000 == len(np.concatenate(seen.kept))
+
+
+BROKEN = {
+    "clipped at 4 σ": (lambda z: z.clip(-(4 << 52), 4 << 52), "tails"),
+    "none beyond 4 σ": (lambda z: np.where(abs(z) > 4 << 52, z >> 1, z), "tails"),
+    "heavy": (lambda z: np.where(np.arange(len(z)) % 5_000, z, 5 * z), "tails"),
+    "low 30 bits 0": (lambda z: z & -(1 << 30), "integers modulo 2^k"),
+    "even": (lambda z: z & -2, "integers modulo 2^k"),
+    "two bits alike": (lambda z: z & ~2 | (z & 1) << 1, "integers modulo 2^k"),
+    "again": (lambda z: np.concatenate([z[:-10], -z[:10]]), "repetitions"),
+    "positive": (lambda z: np.where(np.arange(len(z)) % 20, z, abs(z)), "signs"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_integers_are_found(name):
+    change, test = BROKEN[name]
+    found = judged(change)
+    assert found.refutes and test in found.finding
+
+
+def test_tails_are_exact_binomials():
+    far = whitening.count_far(np.concatenate([np.full(7, 4.2), np.full(5, -4.2), np.zeros(88)]))
+    assert far[:, 3].tolist() == [7, 5] and far[:, 4].tolist() == [0, 0]
+    expected = stats.binom.sf(11, 100, 2 * stats.norm.sf(4))
+    assert whitening.p_tails(far, 100) == pytest.approx(expected * 2 * 18, rel=1e-6)
+    assert whitening.p_tails(whitening.count_far(np.zeros(0)), 10) == 1.0
+
+
+PLANTED = {
+    "clipped at 4 σ": (mechanism._release_draw, ".reshape(len(totals), m)",
+        ".clip(-(4 << 52), 4 << 52).reshape(len(totals), m)", "record and replay: rare noise"),
+    "low bits": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)", "record and replay: rare noise"),
+    "no noise on 0": (mechanism.add, "y + z for", "y + z * bool(y) for", "record and replay: rare noise"),
+    "low bits of the sampler": (normal._draw, "noise[:size]", "noise[:size] & -(1 << 30)", "integers of releases"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_faults_between_the_sampler_and_its_use_are_found(name, monkeypatch):
+    function, right, wrong, test = PLANTED[name]
+    plant(monkeypatch, function, right, wrong)
+    verdict = audit(gm.plan(gm.Box([0, -1], [1, 3]), G, count=True), **SAFE)
+    assert test in [each.name for each in verdict.refuted_by], str(verdict)
+
+
+def test_counts_of_found_keys_are_looked_at_as_integers(few_keys, monkeypatch):
+    request = gm.Request("people.csv", guarantee=G, **REQUESTS["found"])
+    plant(monkeypatch, mechanism._pass, "noise, spare_noise = draws[0]", "noise, spare_noise = draws[0] & -(1 << 30)")
+    wrong = audit(request, error=1e-11, samples=2_000)
+    assert [each.name for each in wrong.refuted_by] == ["integers of found keys (people)"]

@@ -6,12 +6,12 @@ import importlib
 import json
 import platform
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import importing
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -19,14 +19,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 @pytest.fixture(scope="module")
 def report() -> Iterator[Any]:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
+    with importing("benchmarks"):
         yield importlib.import_module("report")
-    finally:
-        for folder in ("", "shared", "peers"):
-            sys.path[:] = [path for path in sys.path if path != str(ROOT / "benchmarks" / folder)]
-        for name in ("report", "peers", "jobs", "questions", "child", "findings", "sections"):
-            sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import gaussmith as gm
-from gaussmith.expressions.cuts import Cut
+from gaussmith.expressions.keys import Cut
 from gaussmith.requests.bins import equal_cells, read_bins
 
 
@@ -118,5 +118,5 @@ def test_a_saved_cut_is_read_again_and_a_damaged_one_refused():
         assert Cut.from_dict(cut.to_dict()) == cut
     good = equal_cells(0, 1, 4).to_dict()
     for damage in ({"edges": [0.5, 0.25]}, {"edges": [0.5, math.nan]}, {"kind": "colour"}, {"ends": [0.9, 1.0]}):
-        with pytest.raises(gm.RequestError, match="edges must be finite and in order"):
+        with pytest.raises(gm.RequestError, match="edges are not finite and in order"):
             Cut.from_dict(good | damage)

@@ -11,40 +11,40 @@ import pytest
 from refusals import Expected, refusal, refused
 
 import gaussmith as gm
-from gaussmith.catalogue.classic import unchecked_sigma
-from gaussmith.catalogue.gaussian_data import LEVELS, theorem_five_bound
-from gaussmith.catalogue.lemmas import expected_quadratic_form, hockey_stick, workload_sensitivity
-from gaussmith.catalogue.slides import counting_queries, counting_sensitivity, epsilon_of, rho_for, rows_needed
 from gaussmith.errors import DomainError, GaussmithError, GuaranteeError, PlanError
+from gaussmith.papers.clipping import LEVELS, theorem_five_bound
+from gaussmith.papers.gaussian_mechanisms import unchecked_sigma
+from gaussmith.papers.lecture import counting_queries, counting_sensitivity, epsilon_of, rho_for, rows_needed
+from gaussmith.papers.lemmas import expected_quadratic_form, hockey_stick, workload_sensitivity
 
 MAKERS: dict[str, Callable[..., Any]] = {
-    "classic": lambda **g: gm.catalogue.classic(dimension=5, sensitivity=2, **g),
-    "slides": lambda **g: gm.catalogue.slides(dimension=5, sensitivity=2, **g),
-    "analytic": lambda **g: gm.catalogue.analytic(dimension=5, sensitivity=2, **g),
-    "elliptical": lambda **g: gm.catalogue.elliptical(sensitivity=[1, 2, 3, 4, 5], **g),
-    "correlated": lambda **g: gm.catalogue.correlated(dimension=5, **g),
-    "correlated, any box": lambda **g: gm.catalogue.correlated(
+    "classic": lambda **g: gm.papers.classic(dimension=5, sensitivity=2, **g),
+    "slides": lambda **g: gm.papers.slides(dimension=5, sensitivity=2, **g),
+    "analytic": lambda **g: gm.papers.analytic(dimension=5, sensitivity=2, **g),
+    "elliptical": lambda **g: gm.papers.elliptical(sensitivity=[1, 2, 3, 4, 5], **g),
+    "correlated": lambda **g: gm.papers.correlated(dimension=5, **g),
+    "correlated, any box": lambda **g: gm.papers.correlated(
         dimension=5, lower=[-1, 0, 2, -3, 1], upper=[1, 5, 4, -1, 2], **g
     ),
-    "correlated, with count": lambda **g: gm.catalogue.correlated(dimension=4, count=True, **g),
-    "counts": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=2, **g),
-    "counts, many": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=5, **g),
-    "counts, replaced": lambda **g: gm.catalogue.bounded_contribution(
+    "correlated, with count": lambda **g: gm.papers.correlated(dimension=4, count=True, **g),
+    "counts": lambda **g: gm.papers.bounded_contribution(dimension=5, at_most=2, **g),
+    "counts, many": lambda **g: gm.papers.bounded_contribution(dimension=5, at_most=5, **g),
+    "counts, replaced": lambda **g: gm.papers.bounded_contribution(
         dimension=5, at_most=3, neighbours="replace-one", **g
     ),
-    "votes": lambda **g: gm.catalogue.bounded_contribution(dimension=5, kind="votes", **g),
-    "votes, replaced": lambda **g: gm.catalogue.bounded_contribution(
+    "votes": lambda **g: gm.papers.bounded_contribution(dimension=5, kind="votes", **g),
+    "votes, replaced": lambda **g: gm.papers.bounded_contribution(
         dimension=5, kind="votes", neighbours="replace-one", **g
     ),
-    "sums": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=2, kind="sums", bound=3, **g),
-    "clipped": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, **g),
-    "clipped, replaced": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, neighbours="replace-one", **g),
-    "clipped, as published": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, as_published=True, **g),
-    "gaussian_data": lambda **g: gm.catalogue.gaussian_data(sd=[1, 2, 3, 4, 5], rows=1000, **g),
-    "gaussian_data, as published": lambda **g: gm.catalogue.gaussian_data(
+    "sums": lambda **g: gm.papers.bounded_contribution(dimension=5, at_most=2, kind="sums", bound=3, **g),
+    "clipped": lambda **g: gm.papers.clipped(dimension=5, radius=2, **g),
+    "clipped, replaced": lambda **g: gm.papers.clipped(dimension=5, radius=2, neighbours="replace-one", **g),
+    "clipped, as published": lambda **g: gm.papers.clipped(dimension=5, radius=2, as_published=True, **g),
+    "gaussian_data": lambda **g: gm.papers.gaussian_data(sd=[1, 2, 3, 4, 5], rows=1000, **g),
+    "gaussian_data, as published": lambda **g: gm.papers.gaussian_data(
         sd=[1, 2, 3, 4, 5], rows=1000, as_published=True, **g
     ),
-    "rank_one": lambda **g: gm.catalogue.rank_one(dimension=5, **g),
+    "rank_one": lambda **g: gm.papers.rank_one(dimension=5, **g),
 }
 
 
@@ -70,21 +70,21 @@ def test_totals_as_published() -> None:
     g = {"epsilon": 0.5, "delta": 1e-5}
     unit = gm.Guarantee(**g).mu ** -2
     for entry, total in [
-        (gm.catalogue.analytic(dimension=7, sensitivity=3, **g), 7 * 9),
-        (gm.catalogue.elliptical(sensitivity=[9, 1], **g), 100),
-        (gm.catalogue.elliptical(sensitivity=2, dimension=3, **g), 36),
-        (gm.catalogue.correlated(dimension=9, **g), 9 * (3 + 1) ** 2 / 4),
-        (gm.catalogue.correlated(dimension=9, count=True, **g), 9 * (3 + 1) ** 2 / 4 + 3 + 1),
-        (gm.catalogue.correlated(dimension=2, lower=[-1, -2], upper=[1, 2], **g), 9),
-        (gm.catalogue.bounded_contribution(dimension=10, at_most=3, **g), 28.048636250920516),
-        (gm.catalogue.bounded_contribution(dimension=10, at_most=10, **g), 43.07692307692308),
-        (gm.catalogue.bounded_contribution(dimension=10, kind="votes", **g), 1720.5159572826337),
-        (gm.catalogue.bounded_contribution(dimension=10, at_most=4, kind="sums", bound=2, **g), 160),
+        (gm.papers.analytic(dimension=7, sensitivity=3, **g), 7 * 9),
+        (gm.papers.elliptical(sensitivity=[9, 1], **g), 100),
+        (gm.papers.elliptical(sensitivity=2, dimension=3, **g), 36),
+        (gm.papers.correlated(dimension=9, **g), 9 * (3 + 1) ** 2 / 4),
+        (gm.papers.correlated(dimension=9, count=True, **g), 9 * (3 + 1) ** 2 / 4 + 3 + 1),
+        (gm.papers.correlated(dimension=2, lower=[-1, -2], upper=[1, 2], **g), 9),
+        (gm.papers.bounded_contribution(dimension=10, at_most=3, **g), 28.048636250920516),
+        (gm.papers.bounded_contribution(dimension=10, at_most=10, **g), 43.07692307692308),
+        (gm.papers.bounded_contribution(dimension=10, kind="votes", **g), 1720.5159572826337),
+        (gm.papers.bounded_contribution(dimension=10, at_most=4, kind="sums", bound=2, **g), 160),
     ]:
         assert entry.total_variance == pytest.approx(total * unit, rel=1e-9), entry.name
-    classic = gm.catalogue.classic(dimension=2, sensitivity=3, **g)
+    classic = gm.papers.classic(dimension=2, sensitivity=3, **g)
     assert classic.total_variance == pytest.approx(2 * 9 * 2 * math.log(1.25e5) / 0.25)
-    slides = gm.catalogue.slides(dimension=2, sensitivity=3, rho=0.09, delta=1e-5)
+    slides = gm.papers.slides(dimension=2, sensitivity=3, rho=0.09, delta=1e-5)
     assert slides.total_variance == pytest.approx(2 * 9 / 0.09)
 
 
@@ -92,7 +92,7 @@ def test_the_slides_parameter_is_mu_squared_and_its_two_directions_agree() -> No
     for epsilon in (1e-3, 0.5, 2, 50):
         for delta in (0.3, 1e-5, 1e-30):
             assert epsilon_of(rho_for(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
-    entry = gm.catalogue.slides(dimension=1, rho=0.25, delta=1e-5)
+    entry = gm.papers.slides(dimension=1, rho=0.25, delta=1e-5)
     assert entry.true_mu == pytest.approx(0.5)
     assert entry.claimed.epsilon == pytest.approx(0.125 + math.sqrt(0.5 * math.log(1e5)))
 
@@ -110,12 +110,12 @@ def test_counting_queries_exact_beside_the_bounds() -> None:
 
 
 def test_the_error_law_of_the_rank_one_noise_beside_the_gaussian() -> None:
-    entry = gm.catalogue.rank_one(dimension=50, epsilon=1, delta=1e-5, sensitivity=2)
+    entry = gm.papers.rank_one(dimension=50, epsilon=1, delta=1e-5, sensitivity=2)
     laws = entry.error_law(tails=(0.5, 0.01))
     ours, gaussian = laws["rank-one"], laws["analytic Gaussian"]
     assert ours.mean == pytest.approx(entry.total_variance)
     assert gaussian.mean == pytest.approx(
-        gm.catalogue.analytic(dimension=50, epsilon=1, delta=1e-5, sensitivity=2).total_variance
+        gm.papers.analytic(dimension=50, epsilon=1, delta=1e-5, sensitivity=2).total_variance
     )
     assert ours.quantiles[0.01] == pytest.approx(6.6348966010212145 * entry.total_variance)
     # "more stable": relative to its mean the rank-one error is far less so than the Gaussian's.
@@ -125,7 +125,7 @@ def test_the_error_law_of_the_rank_one_noise_beside_the_gaussian() -> None:
 
 
 def test_nothing_is_released_with_the_rank_one_mechanism() -> None:
-    entry = gm.catalogue.rank_one(dimension=10, epsilon=1, delta=1e-5)
+    entry = gm.papers.rank_one(dimension=10, epsilon=1, delta=1e-5)
     g = gm.Guarantee(epsilon=1, delta=1e-5)
     with refused("rank-one-not-private"):
         gm.plan(entry, g)
@@ -281,7 +281,7 @@ def test_nothing_is_released_with_the_rank_one_mechanism() -> None:
 )
 def test_wrong_numbers_are_refused_with_what_to_do(call: Any, kind: type[GaussmithError], says: Expected) -> None:
     with refused(says, kind):
-        call(gm.catalogue)
+        call(gm.papers)
 
 
 def test_the_classic_formula_first_fails_where_it_is_said_to() -> None:
@@ -293,20 +293,20 @@ def test_the_classic_formula_first_fails_where_it_is_said_to() -> None:
 def test_gaussian_data_as_the_report_has_it() -> None:
     sd = 1 / np.arange(1.0, 11.0)
     g = {"epsilon": 1, "delta": 1e-5, "rows": 1e6}
-    report = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", **g)
+    report = gm.papers.gaussian_data(sd=sd, neighbours="add-remove", **g)
     assert report.multipliers == pytest.approx(1 / np.sqrt(sd * sd.sum()))  # theorem 4
     assert report.total_variance == pytest.approx(report.level * sd.sum() ** 2 / report.claimed.mu**2)
     assert report.clipped_fraction == pytest.approx(1e-6, rel=1e-9)
-    replaced = gm.catalogue.gaussian_data(sd=sd, **g)
+    replaced = gm.papers.gaussian_data(sd=sd, **g)
     assert replaced.total_variance == pytest.approx(4 * report.total_variance)
     assert replaced.true_mu == pytest.approx(replaced.claimed.mu)
-    published = gm.catalogue.gaussian_data(sd=sd, as_published=True, **g)
+    published = gm.papers.gaussian_data(sd=sd, as_published=True, **g)
     assert published.true_mu == pytest.approx(2 * published.claimed.mu)
-    improved = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="improved", **g)
+    improved = gm.papers.gaussian_data(sd=sd, neighbours="add-remove", scaling="improved", **g)
     assert improved.total_variance < 0.8 * report.total_variance
-    chebyshev = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="chebyshev", **g)
+    chebyshev = gm.papers.gaussian_data(sd=sd, neighbours="add-remove", scaling="chebyshev", **g)
     assert 0 < chebyshev.clipped_fraction < 0.05
-    plain = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="round", **g)
+    plain = gm.papers.gaussian_data(sd=sd, neighbours="add-remove", scaling="round", **g)
     assert plain.total_variance > 3 * report.total_variance
     assert report.expected_error > report.total_variance  # the clipping that the report leaves out
     assert chebyshev.clipping_loss > 100 * report.clipping_loss
@@ -315,23 +315,23 @@ def test_gaussian_data_as_the_report_has_it() -> None:
 def test_clipped_sums_with_the_classic_noise() -> None:
     """The report's own: C√(2 ln(1.25/δ))/ε, private where records are added, not where they are replaced."""
     g = {"dimension": 3, "radius": 2.0, "epsilon": 0.5, "delta": 1e-5, "calibration": "classic"}
-    added, replaced = (gm.catalogue.clipped(neighbours=n, **g) for n in ("add-remove", "replace-one"))
-    published = gm.catalogue.clipped(as_published=True, **g)
+    added, replaced = (gm.papers.clipped(neighbours=n, **g) for n in ("add-remove", "replace-one"))
+    published = gm.papers.clipped(as_published=True, **g)
     assert added.standard_errors == pytest.approx(np.full(3, 2 * math.sqrt(2 * math.log(1.25e5)) / 0.5))
     assert replaced.standard_errors == pytest.approx(2 * added.standard_errors)
     assert published.standard_errors == pytest.approx(added.standard_errors)
     assert (added.holds, replaced.holds, published.holds) == (True, True, False)
     assert (added.sound, replaced.sound, published.sound) == ("yes", "corrected", "no")
-    assert added.total_variance > gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5).total_variance
+    assert added.total_variance > gm.papers.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5).total_variance
     with refused("epsilon-beyond-classic-theorem"):
-        gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=1, delta=1e-5, calibration="classic")
+        gm.papers.clipped(dimension=3, radius=2.0, epsilon=1, delta=1e-5, calibration="classic")
     with refused("unknown-calibration", calibration="clasic"):
-        gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5, calibration="clasic")
+        gm.papers.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5, calibration="clasic")
 
 
 def test_published_levels_lie_above_the_exact_one() -> None:
     g = {"epsilon": 1, "delta": 1e-5, "rows": 100, "neighbours": "add-remove"}
-    levels = {name: gm.catalogue.gaussian_data(sd=[1.0] * 200, bound=name, **g).level for name in LEVELS}
+    levels = {name: gm.papers.gaussian_data(sd=[1.0] * 200, bound=name, **g).level for name in LEVELS}
     assert levels["exact"] == min(levels.values())
     assert levels.pop("hanson-wright") == pytest.approx(levels["bernstein"])  # where the latter holds
     assert len(set(levels.values())) == len(levels)

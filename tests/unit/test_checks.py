@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.catalogue.slides import counting_queries
 from gaussmith.checks import check_coordinate_names, check_number, check_probability, check_whole, is_number, is_whole
 from gaussmith.errors import DomainError, GuaranteeError, PlanError, RequestError
 from gaussmith.ledger.units import check_keys_delta, check_mu
+from gaussmith.papers.lecture import counting_queries
 from gaussmith.requests.question import Question
 
 NO_NUMBERS: list[Any] = [
@@ -136,9 +136,9 @@ def test_names() -> None:
 
 DOMAINS: dict[str, Any] = {
     "box": lambda names: gm.Box([0, 0], [1, 1], names),
-    "ball": lambda names: gm.Ball(2, 1, names=names),
-    "points": lambda names: gm.Points([[0, 1], [1, 0]], names=names),
-    "gaussian": lambda names: gm.GaussianData(mean=0, sd=[1, 2], rows=100, names=names),
+    "ball": lambda names: gm.domains.Ball(2, 1, names=names),
+    "points": lambda names: gm.domains.Points([[0, 1], [1, 0]], names=names),
+    "gaussian": lambda names: gm.domains.GaussianData(mean=0, sd=[1, 2], rows=100, names=names),
 }
 
 

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from gaussmith.domains.moment_codes import coarse_codes
+from gaussmith.domains import encoding as codes
+from gaussmith.domains.encoding import FOLD, BallCodes, BoxCodes, centre_of, literal, nearest_to_zero
+from gaussmith.domains.moments import coarse_codes
 from gaussmith.engines import duckdb
 from gaussmith.engines.engine import BATCH_ROWS
-from gaussmith.problem import codes
-from gaussmith.problem.codes import BallCodes, BoxCodes, centre_of, nearest_to_zero
-from gaussmith.problem.sql import literal
-from gaussmith.problem.squares import FOLD
-from gaussmith.totals import group_rows
+from gaussmith.totals import groups as group_rows
 
 BOUNDS = [(2.0**-60, 1.0), (-1.0, 3 * 2.0**-54), (-0.1, 0.2), (-(2.0**-60), 1.0), (0.0, 1 + 0.75 * 2.0**-41)]
 """Distances that are no doubles, and one whose last part of a step would be rounded up."""

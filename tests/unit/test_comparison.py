@@ -14,6 +14,7 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
+from gaussmith.privacy.neighbours import protects
 
 RANK_ONE = "rank-one singular (R1SMG)"
 G = {"epsilon": 1, "delta": 1e-6}
@@ -57,15 +58,15 @@ def test_the_unsound_is_struck_through_and_last() -> None:
 
 
 def test_balls_gaussian_data_and_replaced_records() -> None:
-    ball = gm.compare(gm.Ball(3, 2), **G)
+    ball = gm.compare(gm.domains.Ball(3, 2), **G)
     assert ball["clipped sum"].ratio_to_best == pytest.approx(1, rel=1e-6)
-    far = gm.compare(gm.Ball(3, 2, [5, 0, 0]), **G)
+    far = gm.compare(gm.domains.Ball(3, 2, [5, 0, 0]), **G)
     assert "clipped sum" not in far.mechanisms and far["analytic Gaussian"].ratio_to_best > 1
     replaced = gm.compare(gm.Box([5, 5], [6, 9]), **G, neighbours="replace-one")
     assert "correlated Gaussian" not in replaced.mechanisms
     assert replaced["elliptical Gaussian"].ratio_to_bound == pytest.approx(1, rel=1e-6)
     assert replaced["analytic Gaussian"].total_error == pytest.approx(2 * 17 / gm.Guarantee(**G).mu ** 2)
-    data = gm.compare(gm.GaussianData([3, 0], [1, 0.2], rows=1e4), **G)
+    data = gm.compare(gm.domains.GaussianData([3, 0], [1, 0.2], rows=1e4), **G)
     assert data.rows[0].mechanism == "gaussmith"
     assert "include clipping" in str(data)
     assert data["Gaussian data, improved scaling"].total_error < data["Gaussian data, report"].total_error
@@ -81,14 +82,14 @@ def test_counts_votes_and_sparse_sums() -> None:
     replaced = gm.compare(gm.Counts(10, at_most=6), **G, neighbours="replace-one")
     assert replaced["gaussmith"].total_error * mu2 == pytest.approx(98.557551)
     assert replaced["analytic Gaussian"].total_error * mu2 == pytest.approx(100)
-    votes = gm.compare(gm.Votes(10), **G)
+    votes = gm.compare(gm.domains.Votes(10), **G)
     assert votes["analytic Gaussian"].total_error * mu2 == pytest.approx(2850)
     assert votes["gaussmith"].total_error * mu2 == pytest.approx(1720.5159572826337)
-    sparse = gm.compare(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), **G)
+    sparse = gm.compare(gm.domains.SparseSum(3, at_most=2, bound=[10, 1, 1]), **G)
     assert sparse["bounded contribution"].total_error * mu2 == pytest.approx(3 * 2 * 100)
     assert sparse["analytic Gaussian"].total_error * mu2 == pytest.approx(3 * 101)
     assert sparse["gaussmith"].ratio_to_bound == pytest.approx(1, rel=1e-6)
-    by_k = gm.catalogue.sweep("k", [1, 5, 10], lambda k: gm.compare(gm.Counts(10, at_most=k), **G))
+    by_k = gm.papers.sweep("k", [1, 5, 10], lambda k: gm.compare(gm.Counts(10, at_most=k), **G))
     ratios = [c["correlated Gaussian"].ratio_to_best for c in by_k.comparisons]
     assert ratios == sorted(ratios, reverse=True) and ratios[-1] < 1.01
 
@@ -121,7 +122,7 @@ def test_pictures_and_pages_need_nothing_else(tmp_path: Path) -> None:
 
 
 def test_sweeps_over_dimension_and_epsilon(tmp_path: Path) -> None:
-    by_d = gm.catalogue.sweep("dimension", [4, 16, 64], lambda d: gm.compare(gm.Box([0] * d, [1] * d), **G))
+    by_d = gm.papers.sweep("dimension", [4, 16, 64], lambda d: gm.compare(gm.Box([0] * d, [1] * d), **G))
     gains = [c["analytic Gaussian"].total_error / c["correlated Gaussian"].total_error for c in by_d.comparisons]
     assert gains == pytest.approx([(2 * d**0.5 / (d**0.5 + 1)) ** 2 for d in (4, 16, 64)])
     assert {record["dimension"] for record in by_d.table()} == {4, 16, 64}
@@ -129,21 +130,21 @@ def test_sweeps_over_dimension_and_epsilon(tmp_path: Path) -> None:
     assert "not private" in by_d.save(tmp_path / "s.svg").read_text("utf-8")
     assert len(json.loads(by_d.to_json())["comparisons"]) == 3
     assert by_d.to_csv().count("\n") == len(by_d.table()) + 1
-    by_e = gm.catalogue.sweep(
-        "epsilon", [0.1, 2], lambda e: gm.compare(gm.Ball(3, 1), gm.Guarantee(epsilon=e, delta=1e-6))
+    by_e = gm.papers.sweep(
+        "epsilon", [0.1, 2], lambda e: gm.compare(gm.domains.Ball(3, 1), gm.Guarantee(epsilon=e, delta=1e-6))
     )
     assert by_e.comparisons[1]["classic Gaussian"].total_error is None
     assert by_e.chart().to_dict()["mark"]["type"] == "line"
-    by_n = gm.catalogue.sweep("rows", [100, 1e6], lambda n: gm.compare(gm.GaussianData(0, [1, 0.1], rows=n), **G))
+    by_n = gm.papers.sweep("rows", [100, 1e6], lambda n: gm.compare(gm.domains.GaussianData(0, [1, 0.1], rows=n), **G))
     totals = [c["gaussmith"].total_error for c in by_n.comparisons]
     assert totals[0] < totals[1]
 
 
 def test_a_sweep_is_legible_as_a_table_a_picture_and_a_page(tmp_path: Path) -> None:
-    def case(d: int) -> gm.catalogue.Comparison:
+    def case(d: int) -> gm.papers.Comparison:
         return gm.compare(gm.Box([0] * d, [1] * d), **G)
 
-    found = gm.catalogue.sweep("dimension", [2, 4, 16], case)
+    found = gm.papers.sweep("dimension", [2, 4, 16], case)
     head, *lines = str(found).split("\n\n")[1].splitlines()
     assert head.split() == ["dimension", "2", "4", "16"]
     assert [line.split("  ")[0] for line in lines] == [
@@ -158,20 +159,22 @@ def test_a_sweep_is_legible_as_a_table_a_picture_and_a_page(tmp_path: Path) -> N
     assert f"<tr><td><s>{RANK_ONE} †</s></td><td>—</td><td>99,600</td><td>0.161</td></tr>" in page
     assert "~~" not in page + str(found) and "<pre" not in page and "<td></td>" not in page
     svg = found.save(tmp_path / "s.svg").read_text("utf-8")
-    lines_drawn = re.findall(r'aria-roledescription="line mark"[^>]*stroke="(#\w+)" stroke-width="(\d)"', svg)
-    assert lines_drawn[-1] == ("#0f62ac", "4") and {width for _, width in lines_drawn[:-1]} == {"2"}
+    lines_drawn = re.findall(r'aria-roledescription="line mark"[^>]*stroke="(#\w+)" stroke-width="(\d+)"', svg)
+    widths = [int(width) for _, width in lines_drawn]
+    assert len({colour for colour, _ in lines_drawn}) == 6 and lines_drawn[0][0] == "#0f62ac"
+    assert widths[0] == max(widths) > min(widths) == 2  # those with equal errors lie upon ours, and are narrower
     assert f">{RANK_ONE} (not private)</text>" in svg  # whole, with room for a wider font
 
 
 def test_a_wide_sweep_goes_on_below() -> None:
     values = [0.1 * k for k in range(1, 21)]
-    found = gm.catalogue.sweep("epsilon", values, lambda e: gm.compare(gm.Ball(3, 1), epsilon=e, delta=1e-6))
+    found = gm.papers.sweep("epsilon", values, lambda e: gm.compare(gm.domains.Ball(3, 1), epsilon=e, delta=1e-6))
     text = str(found)
     assert max(map(len, text.splitlines())) <= 80
     heads = [line.split()[1:] for line in text.splitlines() if line.startswith("epsilon ")]
     assert len(heads) > 1 and [float(cell) for head in heads for cell in head] == pytest.approx(values)
     assert text.count("\ngaussmith ") == len(heads) and "e10" in text and "000,000" not in text
-    assert found.title == "Ball(3 coordinates, radius 1), δ = 1e-06, " + gm.neighbours.protects("add-remove")
+    assert found.title == "Ball(3 coordinates, radius 1), δ = 1e-06, " + protects("add-remove")
 
 
 def test_wrong_comparisons_are_refused() -> None:
@@ -182,7 +185,7 @@ def test_wrong_comparisons_are_refused() -> None:
     with refused("mechanism-not-compared"):
         gm.compare(gm.Box([0], [1]), **G)["Laplace"]
     with refused("sweep-without-values"):
-        gm.catalogue.sweep("d", [], lambda d: gm.compare(gm.Box([0], [1]), **G))
+        gm.papers.sweep("d", [], lambda d: gm.compare(gm.Box([0], [1]), **G))
 
 
 def test_a_comparison_of_128_coordinates_takes_less_than_two_seconds() -> None:

@@ -16,10 +16,10 @@ import pytest
 from pyarrow.dataset import dataset
 
 import gaussmith as gm
-from gaussmith import charged_release
 from gaussmith.cli import main
 from gaussmith.engines.complete_columns import never_missing
 from gaussmith.errors import SourceError
+from gaussmith.pipeline import release as charged_release
 
 G = gm.Guarantee(mu=1)
 EXACT = gm.Guarantee(mu=1e7)
@@ -191,3 +191,19 @@ def test_a_request_is_rehearsed_and_planned_alike(tmp_path: Path, capsys: pytest
     assert "age cannot be missing by its type" in capsys.readouterr().out
     assert gm.Request.from_toml(toml).plan.hash == ask(tmp_path / "a.parquet", means={"age": (0, 100)}).plan.hash
     assert gm.Request.from_toml(toml).cost_of_missing() == 1
+
+
+@pytest.mark.parametrize("asked", [{"medians": {"age": (0, 100)}}, {"medians": {"age": (0, 100)}, "unit": "kids"}])
+def test_a_column_that_cannot_be_missing_is_not_said_to_be_left_out(asked: dict[str, Any], tmp_path: Path) -> None:
+    limits = {"rows_per_unit": 2} if "unit" in asked else {}
+    release = gm.release(gm.Request(ARROW, guarantee=G, **asked, **limits))
+    release.report(tmp_path / "page.html")
+    for text in (str(release), (tmp_path / "page.html").read_text("utf-8")):
+        words = " ".join(text.split())
+        assert "age cannot be missing by its type" in words
+        assert "age is missing" not in words and "rows without one are left out" not in words
+        assert "a missing one is in none" not in words
+    may = str(gm.release(gm.Request(ARROW, guarantee=G, medians={"kids": (0, 9)})))
+    assert "rows where kids is missing are left out" in " ".join(may.split())
+    promised = str(gm.release(gm.Request(ARROW, guarantee=G, medians={"kids": (0, 9)}, complete=["kids"])))
+    assert "kids is missing" not in " ".join(promised.split())

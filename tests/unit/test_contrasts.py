@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.plans import Plan
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, Term
-from gaussmith.plans.pieces import Together
-from gaussmith.releases.contrast_intervals import recovered_interval, recovered_ratio, width_of_all
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, Term
+from gaussmith.planning.pieces import Together
+from gaussmith.planning.plan import Plan
+from gaussmith.releases.contrasts import recovered_interval, recovered_ratio, width_of_all
 from gaussmith.statistics.mean import fieller_intervals
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -50,6 +51,11 @@ PLANS = {
     "missing values": gm.Request(
         "x.csv", means={"age": (0, 100), "bmi": (10, 60)}, sums={"spent": (0, 9)}, count=True, by=REGIONS, guarantee=G
     ).plan,
+    "same keys in other words": gm.Request(
+        "x.csv",
+        questions=[{"name": "h", "histograms": REGIONS}, {"name": "m", "means": {"age": (0, 9)}, "by": REGIONS}],
+        guarantee=G,
+    ).plan,
     "several groups each": gm.Request(
         "x.csv", count=True, sums={"spent": (0, 9)}, by=REGIONS, unit="id", groups_per_unit=2, guarantee=G
     ).plan,
@@ -72,10 +78,17 @@ def pushed_through(plan: Plan) -> dict[tuple[int, int], np.ndarray]:
             F = draw.block.shape.features.dense() * draw.block.noise_scale
             columns += [{(i, group): column} for group in range(draw.size) for column in F.T]
     for tie in plan.ties:
-        members = [plan.draws[i] for i in tie.members]
-        for row in np.eye(tie.lift.size) * tie.noise_scale:
-            found = tie.features(members, row)
-            columns.append({(i, g): one[g] for i, one in zip(tie.members, found, strict=True) for g in range(len(one))})
+        members = [tie.seen(plan.draws[i]) for i in tie.members]
+        for copy, row in itertools.product(range(tie.copies), np.eye(tie.lift.size) * tie.noise_scale):
+            found = dict(zip(tie.members, tie.features(members, row), strict=True))
+            if tie.groups is None:
+                columns.append({(i, g): one[g] for i, one in found.items() for g in range(len(one))})
+            else:  # a histogram has its groups in one
+                sizes = {i: plan.draws[i].block.domain.dimension for i in found}
+                here = {i: (i, 0 if plan.draws[i].groups is None else copy) for i in found}
+                alone = {i: plan.draws[i].groups is None for i in found}
+                each = {i: np.eye(sizes[i])[copy] * one[0, 0] if alone[i] else one[0] for i, one in found.items()}
+                columns.append({here[i]: one for i, one in each.items()})
     keys = [(i, g, len(draw.block.noise.features)) for i, draw in enumerate(plan.draws) for g in range(draw.size)]
     return {(i, g): np.array([c.get((i, g), np.zeros(size)) for c in columns]).T for i, g, size in keys}
 

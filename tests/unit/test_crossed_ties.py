@@ -13,17 +13,17 @@ import numpy as np
 import polars as pl
 import pytest
 from planting import plant
-from refusals import refused
+from refusals import Expected, damaged, refused
 from whole.pairs import distances, distances_of, lifted, total_alone
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.plans import crossed_keys
-from gaussmith.plans.certificate import verify
-from gaussmith.plans.crossed_tie import CrossedTie
-from gaussmith.plans.draw import tied_sum
-from gaussmith.report.sharing import shared_answers
+from gaussmith.planning import crossed_noise as crossed_keys
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.crossed_noise import CrossedTie
+from gaussmith.planning.draw import tied_sum
+from gaussmith.report.charts import shared_answers
 
 Question = dict[str, Any]
 A, B = ["k", "l", "m"], [1, 2]
@@ -230,27 +230,39 @@ def test_saved_certified_and_told() -> None:
 SAVED = request(ALL).plan.to_dict()
 Change = Callable[[dict[str, Any]], Any]
 CUT = {"kind": "number", "edges": [0.0, 1.0], "ends": None}
-OTHERS = "draws-not-tables-of-same-people"
-FORGED: dict[str, tuple[Change, str]] = {
+OTHERS = damaged("draws that are not tables of the same people")
+OTHER_TABLES = damaged("a lift that does not fit its tables")
+TWO_TIES = damaged("a draw in two ties, or in none")
+FORGED: dict[str, tuple[Change, Expected]] = {
     "rows of people": (lambda p: [d["row_rule"].update(unit="person") for d in p["draws"]], OTHERS),
     "another filter": (lambda p: p["draws"][0]["row_rule"].update(where="x > 1"), OTHERS),
     "another column": (lambda p: p["draws"][0]["row_rule"].update(columns={"a": "b"}), OTHERS),
-    "a key less": (lambda p: p["draws"][0]["groups"]["labels"].pop(), "crossed-lift-does-not-fit"),
-    "another key": (lambda p: p["draws"][0]["groups"]["labels"].__setitem__(0, ["z"]), "crossed-lift-does-not-fit"),
+    "a key less": (lambda p: p["draws"][0]["groups"]["labels"].pop(), OTHER_TABLES),
+    "another key": (lambda p: p["draws"][0]["groups"]["labels"].__setitem__(0, ["z"]), OTHER_TABLES),
     "a cell less": (lambda p: p["draws"][2]["groups"]["labels"].pop(), OTHERS),
-    "a member less": (lambda p: (p["ties"][0]["members"].pop(), p["ties"][0]["scales"].pop()), "draw-not-in-one-tie"),
-    "a member twice": (lambda p: p["ties"][0].update(members=[0, 0, 1, 2, 3]), "tie-draws-missing"),
-    "a field more": (lambda p: p["ties"][0].update(more=1), "tie-not-understood"),
-    "a scale of nothing": (lambda p: p["ties"][0]["scales"].__setitem__(0, 0.0), "tie-scale-not-positive"),
-    "a lift of other tables": (lambda p: p["ties"][0]["lift"].update(sizes=[2, 3]), "crossed-lift-does-not-fit"),
+    "a member less": (lambda p: (p["ties"][0]["members"].pop(), p["ties"][0]["scales"].pop()), TWO_TIES),
+    "a member twice": (
+        lambda p: p["ties"][0].update(members=[0, 0, 1, 2, 3]),
+        damaged("draws that are not there"),
+    ),
+    "a field more": (lambda p: p["ties"][0].update(more=1), damaged("a tie that is not understood")),
+    "a scale of nothing": (
+        lambda p: p["ties"][0]["scales"].__setitem__(0, 0.0),
+        damaged("a scale that is not positive"),
+    ),
+    "a lift of other tables": (lambda p: p["ties"][0]["lift"].update(sizes=[2, 3]), OTHER_TABLES),
     "numbers left out": (lambda p: p["ties"][0]["lift"].update(ways=[[0], [1]]), "crossed-lift-not-finite"),
     "rows without a value": (lambda p: p["draws"][0]["row_rule"].update(present=["x"]), OTHERS),
     "a filter of people": (
-        lambda p: p["draws"][0]["row_rule"].update(person_columns={"c": "count()"}, person_where="c > 1"), OTHERS,
+        lambda p: p["draws"][0]["row_rule"].update(person_columns={"c": "count()"}, person_where="c > 1"),
+        OTHERS,
     ),
     "cells of numbers": (lambda p: p["draws"][0]["row_rule"].update(cuts={"a": CUT}), OTHERS),
-    "another guarantee": (lambda p: p["ties"][0].update(guarantee={"mu": 2.0}), "draw-does-not-fit-tie"),
-}  # fmt: skip
+    "another guarantee": (
+        lambda p: p["ties"][0].update(guarantee={"mu": 2.0}),
+        damaged("does not fit its tie"),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FORGED)

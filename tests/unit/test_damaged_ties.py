@@ -255,7 +255,7 @@ def test_a_filtered_question_alone_under_replace_one_counts_those_who_pass() -> 
 def test_a_filter_put_into_a_saved_plan_does_not_make_its_count_public(asked: dict[str, Any]) -> None:
     fields = gm.Request(ROWS, **asked, **REPLACED).plan.to_dict()
     fields["draws"][0]["row_rule"]["where"] = "f == 1"
-    with pytest.raises(PlanError, match="only the number of all people is public"):
+    with pytest.raises(PlanError, match="a public number of those who pass a filter"):
         gm.Plan.from_dict(fields)
 
 
@@ -264,7 +264,7 @@ def test_a_tie_has_no_filter_of_everybody_under_replace_one() -> None:
     assert len(plan.ties) == 1
     fields = plan.to_dict()
     fields["ties"][0]["where"] = "f == 1"
-    with pytest.raises(PlanError, match="only the number of all people is public"):
+    with pytest.raises(PlanError, match="a filter of everybody under replace-one"):
         gm.Plan.from_dict(fields)
 
 

@@ -18,7 +18,6 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import cli, mechanism
-from gaussmith.plans.limit_cells import INSIDE
 from gaussmith.totals.opened import total
 
 SHARP, G = gm.Guarantee(mu=1e6), gm.Guarantee(epsilon=1, delta=1e-6)
@@ -77,17 +76,24 @@ def is_there(x: Any) -> bool:
 
 
 def place(x: float, low: float = 0.0, high: float = 40.0) -> str:
+    """The name of the cell of a value x, written out for bounds from 0 to 40 and those of a total from -10 to 60."""
+    return what(x, "x", low, high)
+
+
+def what(x: float, name: str, low: float, high: float) -> str:
     if x < low or x > high:
-        return "below" if x < low else "above"
-    return INSIDE[sum(x >= low + part * (high - low) for part in (0.1, 0.45, 0.55, 0.9))]
+        return f"{name} below {low:g}" if x < low else f"{name} above {high:g}"
+    edges = [low, *(low + part * (high - low) for part in (0.1, 0.45, 0.55, 0.9)), high]
+    at = sum(x >= edge for edge in edges[1:-1])
+    return f"{name} {edges[at]:g} to {edges[at + 1]:g}"
 
 
-def together(places: set[str]) -> str:
+def together(places: set[str], name: str = "x", low: float = 0.0, high: float = 40.0) -> str:
     """The cell of a person whose rows or groups are in these."""
     if len(places) == 1:
         return next(iter(places))
-    sides = places & {"below", "above"}
-    return "both" if len(sides) == 2 else next(iter(sides)) if sides else "mixed"
+    sides = [side for side in (f"below {low:g}", f"above {high:g}") if f"{name} {side}" in places]
+    return f"{name} {' and '.join(sides)}" if sides else f"{name} in several ranges"
 
 
 def by_person(rows: list[Row], keep: Callable[[Row], bool]) -> dict[str, list[Row]]:
@@ -107,30 +113,31 @@ def kept_groups(rows: list[Row], most: int) -> list[list[Row]]:
 
 def test_values_of_rows_that_are_people() -> None:
     rows = rows_of()
-    skipped = Counter(f"x_{place(row['x'])}" for row in rows if is_there(row["x"]) and row["age"] > 18)
+    skipped = Counter(place(row["x"]) for row in rows if is_there(row["x"]) and row["age"] > 18)
     assert counts(rows, means={"x": (0, 40)}, where="age > 18") == skipped
-    adds_zero = Counter(f"x_{place(row['x'] if is_there(row['x']) else 0.0)}" for row in rows)
+    adds_zero = Counter(place(row["x"] if is_there(row["x"]) else 0.0) for row in rows)
     assert counts(rows, sums={"x": (0, 40)}) == adds_zero
-    stands_in = Counter(f"x_{place(row['x'] if is_there(row['x']) else 21.0)}" for row in rows)
+    stands_in = Counter(place(row["x"] if is_there(row["x"]) else 21.0) for row in rows)
     assert counts(rows, variances={"x": (0, 40)}, missing={"x": 21}) == stands_in
     assert counts(rows, medians={"x": (0, 40)}, complete=["x"]) == Counter(
-        f"x_{place(row['x'] if is_there(row['x']) else 20.0)}" for row in rows
+        place(row["x"] if is_there(row["x"]) else 20.0) for row in rows
     )
     assert counts(rows, sums={"x": (0, 40)}, by={"region": REGIONS}) == Counter(
-        f"x_{place(row['x'] if is_there(row['x']) else 0.0)}" for row in rows if row["region"] in REGIONS
+        place(row["x"] if is_there(row["x"]) else 0.0) for row in rows if row["region"] in REGIONS
     )
 
 
 def test_values_and_rows_of_people() -> None:
     rows = rows_of()
     people = by_person(rows, lambda row: is_there(row["x"]))
-    expected = Counter(f"x_{together({place(row['x']) for row in own})}" for own in people.values())
+    expected = Counter(together({place(row["x"]) for row in own}) for own in people.values())
     everyone = by_person(rows, lambda row: True)
     expected += Counter(
-        f"rows_{'few' if len(o) <= 1 else 'within' if len(o) <= 2 else 'above'}" for o in everyone.values()
+        "1 row" if len(o) <= 1 else "2 rows" if len(o) <= 2 else "more than 2 rows" for o in everyone.values()
     )
     assert counts(rows, means={"x": (0, 40)}, unit="person", rows_per_unit=2, count="rows") == expected
-    assert expected["rows_above"] > 0 and expected["x_both"] + expected["x_mixed"] > 0
+    assert expected["more than 2 rows"] > 0
+    assert expected["x below 0 and above 40"] + expected["x in several ranges"] > 0
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -144,9 +151,10 @@ def test_totals_and_groups_of_people(most: int) -> None:
     expected: Counter[str] = Counter()
     for own in held.values():
         kept = kept_groups(own, most)
-        expected[f"x_total_{together({place(total_of(some), -10.0, 60.0) for some in kept})}"] += 1
+        ends = ("total of x", -10.0, 60.0)
+        expected[together({what(total_of(some), *ends) for some in kept}, *ends)] += 1
         if most < len(REGIONS):
-            expected["groups_one" if len({row["region"] for row in own}) == 1 else "groups_above"] += 1
+            expected["1 group" if len({row["region"] for row in own}) == 1 else "more than 1 group"] += 1
     found = counts(rows, sums={"x": (-10, 60)}, unit="person", by={"region": REGIONS}, groups_per_unit=most)
     assert found == expected
 
@@ -155,7 +163,7 @@ def test_person_columns_are_values_of_people() -> None:
     rows = rows_of()
     visits = {person: len(own) for person, own in by_person(rows, lambda row: True).items()}
     found = counts(rows, person_columns={"visits": "count()"}, unit="person", means={"visits": (0, 3)})
-    assert found == Counter(f"visits_{place(n, 0, 3)}" for n in visits.values())
+    assert found == Counter(what(n, "visits", 0, 3) for n in visits.values())
 
 
 def test_it_costs_two_percent_and_the_plan_says_so() -> None:
@@ -179,10 +187,7 @@ def test_a_bound_ten_times_too_small_or_too_large_is_told() -> None:
             return "\n".join(gm.release(request).diagnosis())
 
     small, right, large = told(7), told(77), told(770)
-    assert (
-        "people (" in small
-        and "had mdvis above 7: it counts as 7; by this alone the true sum and mean are larger" in small
-    )
+    assert "people (" in small and "had mdvis above 7: it counts as 7, which makes the sum and mean too small" in small
     assert "above 77:" not in right and "nearly everybody had mdvis between 0 and 77," not in right
     assert "nearly everybody had mdvis between 0 and 77, a tenth of the bounds" in large
 
@@ -203,13 +208,14 @@ def test_the_sentences_say_what_limits_did() -> None:
     )
     released = gm.release(request)
     assert released.diagnosis() == [
-        "no sign of people with a total of age above 100 (at most about 0) or below 0 (at most about 0)",
-        "about 2,000 people (2,000 to 2,000) were in more than 1 group: they count in 1 group only, so the true counts "
-        "and sums of groups are larger",
-        "about 2,000 people (2,000 to 2,000) had x below 0 in a group: it counts as 0; by this alone the true sum "
-        "and mean are smaller",
-        "no sign of people with x above 40 (at most about 0)",
-        "no sign of people with more than 2 rows in a group: at most about 0",
+        "probably nobody had a total of age above 100 in a group (upper estimate: 0 people) or below 0 in a group "
+        "(upper estimate: 0 people)",
+        "about 2,000 people (2,000 to 2,000) had rows in more than 1 group: they count in 1 group only, which makes "
+        "counts and sums of groups too small",
+        "about 2,000 people (2,000 to 2,000) had x below 0 in a group: it counts as 0, which makes the sum and mean "
+        "too large",
+        "probably nobody had x above 40 in a group (upper estimate: 0 people)",
+        "probably nobody had more than 2 rows in a group (upper estimate: 0 people)",
     ]
     printed = " ".join(str(released).split())
     assert all(line in printed for line in released.diagnosis())
@@ -225,7 +231,7 @@ def test_several_questions_are_told_apart() -> None:
     ]
     plan = gm.Request("t", questions=questions, guarantee=G, diagnose=True).plan
     assert len(plan["diagnosis"].names) == 14  # the third asks what the first does
-    assert plan["diagnosis"].names[0] == "x_below" and plan["diagnosis"].names[7] == "adults: x_below"
+    assert plan["diagnosis"].names[0] == "x below 0" and plan["diagnosis"].names[7] == "adults: x below 0"
 
 
 def test_on_the_command_line_and_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,4 +268,4 @@ def test_an_array_is_refused() -> None:
 
 def test_a_rehearsal_has_a_diagnosis_too() -> None:
     request = gm.Request("t", means={"x": (0, 1)}, unit="person", rows_per_unit=3, guarantee=G, diagnose=True)
-    assert "x_above" in gm.rehearse(request, rows=100)["diagnosis"].names
+    assert "x above 1" in gm.rehearse(request, rows=100)["diagnosis"].names

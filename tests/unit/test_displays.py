@@ -12,7 +12,7 @@ import pytest
 
 import gaussmith as gm
 from gaussmith import cli
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 EVIL = "<script>alert(1)</script>&"

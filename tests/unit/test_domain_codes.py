@@ -13,11 +13,16 @@ from sample_domains import Domains
 from scipy import integrate, stats
 
 import gaussmith as gm
-from gaussmith.domains import BallMoments, LengthCells, RowMoments, ball_moment_codes, moment_codes
-from gaussmith.domains.moment_codes import coarse_codes
-from gaussmith.domains.sparse import SparseCodes
-from gaussmith.problem import Problem
-from gaussmith.problem.features import of_coordinates, of_matrix
+from gaussmith.domains import moments as moment_codes
+from gaussmith.domains.domain import Problem
+from gaussmith.domains.extremes import Sphere
+from gaussmith.domains.features import of_coordinates, of_matrix
+from gaussmith.domains.moments import coarse_codes
+from gaussmith.domains.row_moments import RowMoments
+from gaussmith.papers import ball_moments as ball_moment_codes
+from gaussmith.papers.ball_moments import BallMoments
+from gaussmith.papers.looks import LengthCells
+from gaussmith.papers.sparse import SparseCodes
 
 
 def test_coded_points_lie_inside_their_bounds_and_nearly_fill_them() -> None:
@@ -103,12 +108,13 @@ def test_a_person_of_row_moments_adds_little_more_than_its_rows() -> None:
             # the core is 4 c_i c_j − 2 steps_j c_i − 2 steps_i c_j + …, and core 1 of a square weighs twice
             core = Fraction(4 + 2 * steps[j] + 2 * steps[i], 2)
             off += (1 + (i == j)) * core / (steps[i] * steps[j])
-        assert domain.times == domain.max_rows * (1 + off)
+        kind = domain.extremes()
+        assert (kind.at_most, kind.rounding) == (domain.max_rows, off)
 
 
 def test_chosen_ellipsoids_and_other_means() -> None:
     d = Domains()
-    domain = gm.GaussianData([1, -2], [3, 4], rows=50, clip=0.01, scaling="round", names=["a", "b"])
+    domain = gm.domains.GaussianData([1, -2], [3, 4], rows=50, clip=0.01, scaling="round", names=["a", "b"])
     other = domain.off_by(np.array([1.0, 2.0]))
     assert other.mean_within is not None and other.mean_within.tolist() == [1, 2] and other.centre.tolist() == [1, -2]
     zero = d.clipped.around_zero()
@@ -119,7 +125,7 @@ def test_chosen_ellipsoids_and_other_means() -> None:
     with refused("clip-not-planned"):
         d.gaussian.codes()
     assert d.clipped.codes().encode(np.array([[1.0, -2.0], [7.0, -2.0]])).tolist() == [[0, 0], [2**42 - 4, 0]]
-    single = gm.GaussianData(7, [1, 2], mean_within=3)
+    single = gm.domains.GaussianData(7, [1, 2], mean_within=3)
     assert single.centre.tolist() == [7, 7] and single.spread.tolist() == [9, 9]
 
 
@@ -129,11 +135,11 @@ def test_the_loss_of_clipping_one_column_is_an_integral(within: float | None) ->
     deviation = 1.0 if within is None else math.hypot(1.0, within)
     loss = 2 * integrate.quad(lambda x: (x - 1.5) ** 2 * stats.norm.pdf(x, scale=deviation), 1.5, 20)[0]
     for sd, weight, rows in ((1.0, 1.0, 50), (1.0, 4.0, 50), (2.0, 0.25, 20), (3.0, 5.0, 1)):
-        domain = gm.GaussianData(3.0, sd, rows=rows, mean_within=None if within is None else within * sd)
+        domain = gm.domains.GaussianData(3.0, sd, rows=rows, mean_within=None if within is None else within * sd)
         found = domain.clipped_to(np.array([1.5 * sd])).clipping_loss(np.array([weight])) / (weight * sd**2)
         shifted = 0.0 if within is None else within**2 * rows**2 * SHIFT**2
         assert found == pytest.approx(rows * loss + shifted, rel=1e-5 if within is None else 0.02)
-    assert gm.GaussianData(0, 1).clipped_to(np.array([2.0])).clipping_loss(np.zeros(1)) == 0
+    assert gm.domains.GaussianData(0, 1).clipped_to(np.array([2.0])).clipping_loss(np.zeros(1)) == 0
 
 
 SHIFT = 2 * float(stats.norm.sf(1.5 / math.hypot(1.0, 0.5)))
@@ -141,11 +147,11 @@ SHIFT = 2 * float(stats.norm.sf(1.5 / math.hypot(1.0, 0.5)))
 
 
 def test_the_clipped_fraction_is_a_tail() -> None:
-    one = gm.GaussianData(5.0, 2.0).clipped_to(np.array([3.0]))
+    one = gm.domains.GaussianData(5.0, 2.0).clipped_to(np.array([3.0]))
     assert one.clipped_fraction() == pytest.approx(2 * stats.norm.sf(1.5), rel=1e-6)
-    three = gm.GaussianData([0, 0, 0], [1, 2, 4]).clipped_to(np.array([3.0, 6.0, 12.0]))
+    three = gm.domains.GaussianData([0, 0, 0], [1, 2, 4]).clipped_to(np.array([3.0, 6.0, 12.0]))
     assert three.clipped_fraction() == pytest.approx(stats.chi2.sf(9, 3), rel=1e-6)
-    assert three._ball == gm.Ball(3, 1.0)
+    assert three.extremes() == Sphere(3)
 
 
 def far_and_near() -> list[tuple[float, float]]:
@@ -224,8 +230,8 @@ def test_lengths_are_measured_from_the_centre_in_units_of_the_scale() -> None:
 
 
 def test_points_that_lie_close_together() -> None:
-    points = gm.Points([[0.25, 7.0], [0.5, 7.0], [0.375, 7.0]])
-    assert points.ranges.tolist() == [0.5, 7.0] and gm.Points([[0.0, 0.25]]).ranges.tolist() == [1.0, 0.25]
+    points = gm.domains.Points([[0.25, 7.0], [0.5, 7.0], [0.375, 7.0]])
+    assert points.ranges.tolist() == [0.5, 7.0] and gm.domains.Points([[0.0, 0.25]]).ranges.tolist() == [1.0, 0.25]
     codes = points.codes()
     assert codes.unit.tolist() == [0.25, 1.0]
     assert codes.place(np.array([[0.45, 7.1], [0.3, 7.0], [0.5, 8.0], [0.25, 6.0]])).tolist() == [1, 0, 1, 0]

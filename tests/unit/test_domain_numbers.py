@@ -12,14 +12,15 @@ from refusals import refused
 from sample_domains import Domains
 
 import gaussmith as gm
-from gaussmith.domains import (
-    BallMoments,
-    ColumnCells,
-    FoundGroups,
-    RowMoments,
-    domain_from_dict,
-)
-from gaussmith.domains.registry import DOMAINS
+from gaussmith.domains.box import Records
+from gaussmith.domains.domain import free_marks, rows_coordinate, rows_of
+from gaussmith.domains.extremes import Marks, PersonRows, Product, Signs, Sphere
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.domains.moments import ValueProducts
+from gaussmith.domains.registry import DOMAINS, domain_from_dict
+from gaussmith.domains.row_moments import RowMoments
+from gaussmith.papers.ball_moments import BallMoments
+from gaussmith.papers.looks import ColumnCells
 
 
 def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -35,7 +36,6 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "spread": [0.75, 1 / 3, 16 / 3],
                 "ranges": [3, 2, 8],
                 "mean_distances": [1.5, 1, 4],
-                "largest_values": [4, 3, 6],
                 "names": ("a", "b", "c"),
             },
         ),
@@ -43,7 +43,10 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
             d.ball,
             {"centre": [1, -2], "radius": [3, 3], "spread": [9 / 4] * 2, "ranges": [6, 6], "means_vary_alone": False},
         ),
-        "wide ball": (gm.Ball(7, 2.0), {"centre": [0] * 7, "spread": [4 / 9] * 7, "names": None, "dimension": 7}),
+        "wide ball": (
+            gm.domains.Ball(7, 2.0),
+            {"centre": [0] * 7, "spread": [4 / 9] * 7, "names": None, "dimension": 7},
+        ),
         "gaussian": (
             d.gaussian,
             {
@@ -83,12 +86,10 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "mean_distances": [2, 2, 0.25, 0],
                 "names": ("own", "p", "q", "rows"),
                 "parts": (slice(0, 1), slice(1, 3), 3),
-                "rows_coordinate": 3,
-                "over_rows": (2, 4),
             },
         ),
-        "people, own": (d.only_own, {"centre": [1, 0], "radius": [1, 3], "over_rows": (0, 3), "rows_coordinate": 1}),
-        "people, rows": (d.only_rows, {"centre": [0, 0], "radius": [4, 2], "over_rows": (1, 2), "dimension": 2}),
+        "people, own": (d.only_own, {"centre": [1, 0], "radius": [1, 3]}),
+        "people, rows": (d.only_rows, {"centre": [0, 0], "radius": [4, 2], "dimension": 2}),
         "moments": (
             d.moments,
             {
@@ -132,7 +133,7 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
         ),
         "points": (
             d.points,
-            {"dimension": 3, "width": 2, "ranges": [2, 5, 1], "names": ("a", "b", "c"), "radius": [1, 1, 1]},
+            {"dimension": 3, "ranges": [2, 5, 1], "names": ("a", "b", "c"), "radius": [1, 1, 1]},
         ),
         "sparse": (d.sparse, {"radius": [1, 4], "ranges": [2, 8], "centre": [0, 0], "spread": [0, 0], "dimension": 2}),
         "even sparse": (d.even, {"radius": [0.5] * 3, "ranges": [1] * 3, "declared_lists": [range(3)], "names": None}),
@@ -143,7 +144,6 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "radius": [1, 1, 1],
                 "ranges": [1, 1, 1],
                 "names": ("bread", "milk", "tea"),
-                "marks_at_most": 2,
                 "substitutes_size": 0,
                 "declared_lists": [("bread", "milk", "tea")],
             },
@@ -156,7 +156,6 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "others": (1, 2),
                 "names": ("p, 0", "p, 1", "p, 2", "q, 0", "q, 1", "q, 2"),
                 "attribute_names": ["x", "y"],
-                "marks_at_most": None,
                 "declared_lists": [("p", "q"), range(3)],
                 "undeclared": "a value that is missing or not declared counts as: x=q, y=2",
             },
@@ -166,7 +165,6 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
             {
                 "dimension": 3,
                 "names": None,
-                "marks_at_most": 1,
                 "undeclared": "",
                 "attribute_names": ["0"],
                 "others": (0,),
@@ -207,7 +205,7 @@ def test_nobody_changes_the_numbers_of_a_domain() -> None:
     d = Domains()
     for domain, fields in (
         (d.box, "lower upper"),
-        (gm.Ball(2, 1.0), "centre"),
+        (gm.domains.Ball(2, 1.0), "centre"),
         (d.ball, "centre"),
         (d.gaussian, "centre sd mean_within"),
         (d.clipped, "half_axes"),
@@ -232,11 +230,11 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
     assert d.sparse.to_dict() == {"kind": "sparse", "coordinates": ["a", "b"], "at_most": 1, "bounds": [1.0, 4.0]}
     assert d.even.to_dict() == {"kind": "sparse", "coordinates": 3, "at_most": 2, "bounds": 0.5}
     assert d.counts.to_dict()["items"] == ["bread", "milk", "tea"] and gm.Counts(3, 1).to_dict()["items"] == 3
-    assert gm.SparseSum(1, 1, 2.0).to_dict()["bounds"] == 2.0 and ColumnCells([[0, 1]]).to_dict()["edges"] == [
+    assert gm.domains.SparseSum(1, 1, 2.0).to_dict()["bounds"] == 2.0 and ColumnCells([[0, 1]]).to_dict()["edges"] == [
         [0.0, 1.0]
     ]
     assert d.votes.to_dict() == {"kind": "votes", "candidates": 4}
-    assert gm.Votes(["x", "y"]).to_dict()["candidates"] == ["x", "y"]
+    assert gm.domains.Votes(["x", "y"]).to_dict()["candidates"] == ["x", "y"]
     assert d.cells.to_dict() == {
         "kind": "cells",
         "attributes": ["x", "y"],
@@ -245,13 +243,16 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
         "others": [1, 2],
     }
     assert d.none.to_dict()["attributes"] is None and d.none.to_dict()["labels"] == [3]
-    assert "names" not in gm.Ball(2, 1.0).to_dict() and "names" not in gm.Box([0], [1]).to_dict()
+    assert "names" not in gm.domains.Ball(2, 1.0).to_dict() and "names" not in gm.Box([0], [1]).to_dict()
     assert d.ball.to_dict()["names"] == ["u", "v"] and d.box.to_dict()["names"] == ["a", "b", "c"]
     assert "names" not in d.clipped.to_dict() and d.gaussian.to_dict()["names"] == ["a", "b"]
     assert d.gaussian.to_dict()["half_axes"] is None and d.clipped.to_dict()["half_axes"] == [6.0, 2.0]
     assert d.unknown.to_dict() == {"kind": "unknown-gaussian", "dimension": 2, "rows": 30, "normal": True}
-    assert gm.GaussianData(names=["a"]).to_dict()["names"] == ["a"] and gm.GaussianData(names=["a"]).dimension == 1
-    assert d.points.to_dict()["names"] == ["a", "b", "c"] and gm.Points([[1]]).to_dict()["names"] is None
+    assert (
+        gm.domains.GaussianData(names=["a"]).to_dict()["names"] == ["a"]
+        and gm.domains.GaussianData(names=["a"]).dimension == 1
+    )
+    assert d.points.to_dict()["names"] == ["a", "b", "c"] and gm.domains.Points([[1]]).to_dict()["names"] is None
     assert d.ball_moments.to_dict()["names"] == ["u", "v"] and BallMoments(2, 1.0).to_dict()["names"] is None
     assert d.only_own.to_dict()["rows"] is None and d.only_rows.to_dict()["own"] is None
     assert d.columns.to_dict()["edges"] == [[0, 1], [2, 3]] and d.columns.to_dict()["names"] == ["a", "b"]
@@ -269,19 +270,43 @@ def test_what_is_assumed_where_nothing_is_said() -> None:
     assert found.size == 1 and found.is_found and found.labels == () and found.declared == ()
     shown = found.showing([("x",), ("y",), ("z",)])
     assert shown.size == 3 and shown.labels == (("x",), ("y",), ("z",)) and found.labels == ()
-    assert gm.Cells(2).or_none is False and gm.Points([[0]]).or_none is False
+    assert gm.Cells(2).or_none is False and gm.domains.Points([[0]]).or_none is False
     assert gm.Cells(["p", "q"]).others == (0,) and gm.Cells(shape=[2, 3]).others == (0, 0)
     assert gm.Cells({"x": 2, "y": 3}, other={"y": 1}).others == (0, 1)
-    assert gm.GaussianData(0, 1).rows == gm.GaussianData(dimension=1).rows == 10_000
-    assert gm.GaussianData(dimension=1).to_dict()["normal"] is False
+    assert gm.domains.GaussianData(0, 1).rows == gm.domains.GaussianData(dimension=1).rows == 10_000
+    assert gm.domains.GaussianData(dimension=1).to_dict()["normal"] is False
     assert gm.Moments(box).around == 0 == RowMoments(box).around and RowMoments(box).max_rows == 2
-    alone = {kind for kind, domain in DOMAINS.items() if domain.columns_vary_alone}
-    assert alone == {"box", "records"}
     assert {kind for kind, domain in DOMAINS.items() if not domain.bounds_every_record} == {
         "gaussian",
         "unknown-gaussian",
     }
     assert {kind for kind, domain in DOMAINS.items() if domain.records_are_rows} == {"row moments"}
+
+
+def test_the_extreme_units_of_every_domain() -> None:
+    d = Domains()
+    for domain, expected in (
+        (d.box, Signs(3)),
+        (Records(), Signs(0)),
+        (d.people, Product(Signs(1), PersonRows(2, 4))),
+        (d.only_own, Product(Signs(1), PersonRows(0, 3))),
+        (d.only_rows, Product(Signs(0), PersonRows(1, 2))),
+        (d.counts, Marks(3, 2)),
+        (d.cells, Marks(6, 1, at_least=1)),
+        (d.none, Marks(3, 1)),
+        (d.points, Marks(2, 1, at_least=1)),
+        (d.columns, Marks(d.columns.dimension, d.columns.at_most)),
+        (d.ball, Sphere(2)),
+        (d.clipped, Sphere(2)),
+        (d.few, ValueProducts(3, d.few.pairs)),
+    ):
+        assert domain.extremes() == expected and domain.extremes().size == expected.size
+    assert d.rows.extremes().at_most == 3 and 0 < d.rows.extremes().rounding < 2**-10
+    free = {name for name, domain in vars(d).items() if free_marks(domain) is not None}
+    assert free == {"counts", "none", "columns", "lengths"}
+    counted = {name: (rows.sums, rows.at_most) for name, domain in vars(d).items() if (rows := rows_of(domain))}
+    assert counted == {"people": (2, 4), "only_own": (0, 3), "only_rows": (1, 2)}
+    assert [rows_coordinate(domain) for domain in (d.people, d.only_own, d.box)] == [3, 1, None]
 
 
 def test_found_groups_come_back_from_what_is_saved() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains import labels
+from gaussmith.domains import uncentred as labels
+from gaussmith.report.plans import plan_text
 
 
 def test_the_label_that_stands_twice_is_named() -> None:
@@ -24,10 +25,10 @@ def test_what_is_wrong_is_named() -> None:
         ([1.5e-150, 1.0, 0.0], 2),
     ):
         with refused("sd-out-of-range", index=index, sd=sd[index]):
-            gm.GaussianData([0, 0, 0], sd)
+            gm.domains.GaussianData([0, 0, 0], sd)
     for code, given in (
-        ("centre-does-not-match-dimension", lambda: gm.Ball(2, 1.0, centre="ab")),
-        ("points-malformed", lambda: gm.Points("ab")),
+        ("centre-does-not-match-dimension", lambda: gm.domains.Ball(2, 1.0, centre="ab")),
+        ("points-malformed", lambda: gm.domains.Points("ab")),
     ):
         with refused(code) as caught:
             given()
@@ -49,7 +50,7 @@ def test_what_is_wrong_is_named() -> None:
         if right:
             assert gm.Cells.from_dict(saved | {"others": others}).others == tuple(others)
         else:
-            with refused("stored-other-not-declared"):
+            with refused(damaged("cells with a value for others that is not declared")):
                 gm.Cells.from_dict(saved | {"others": others})
 
 
@@ -68,3 +69,16 @@ def test_what_is_said_of_counts_and_cells() -> None:
     assert gm.Cells(3).reading.startswith("A record has one of 3 values.")
     assert gm.Cells(shape=[2, 3]).reading.startswith("A record has one value of each of 2 columns.")
     assert gm.Cells(3, or_none=True).reading.startswith("A record has one of 3 values; ")
+
+
+def test_one_of_a_kind_is_told_in_the_singular() -> None:
+    assert repr(gm.Counts(1, 1)) == "Counts(1 item, at most 1 of them)"
+    assert repr(gm.Counts(2, 1)) == "Counts(2 items, at most 1 of them)"
+    assert repr(gm.domains.SparseSum(1, 1, 1)).startswith("SparseSum(1 coordinate, ")
+    assert "vector of 1 number," in gm.domains.SparseSum(1, 1, 1).reading
+    assert (
+        repr(gm.domains.Ball(1, 2)) == "Ball(1 coordinate, radius 2)"
+        and "vectors of 1 number within" in gm.domains.Ball(1, 2).reading
+    )
+    plan = gm.plan(gm.Box({"age": (0, 1)}), gm.Guarantee(mu=1), answers="means")
+    assert "means over 1 record\n" in plan_text(plan, rows=1) and "means over 2 records\n" in plan_text(plan, rows=2)

@@ -96,9 +96,9 @@ HUGE = 10**400
         (lambda: gm.Request("f.csv", sums={"age": (0, HUGE)}, guarantee=UNIT), RequestError),
         (lambda: gm.Request("f.csv", sums={"age": (0, 1)}, weights=[HUGE], guarantee=UNIT), RequestError),
         (lambda: gm.plan(gm.Box([0], [1]), UNIT, answers=[[HUGE]]), PlanError),
-        (lambda: gm.Ball(1, HUGE), DomainError),
-        (lambda: gm.Ball(1, 1, centre=[HUGE]), DomainError),
-        (lambda: gm.GaussianData([HUGE], [1]), DomainError),
+        (lambda: gm.domains.Ball(1, HUGE), DomainError),
+        (lambda: gm.domains.Ball(1, 1, centre=[HUGE]), DomainError),
+        (lambda: gm.domains.GaussianData([HUGE], [1]), DomainError),
     ],
 )
 def test_whole_numbers_beyond_doubles_are_refused_in_words(make: Any, kind: type[Exception]) -> None:

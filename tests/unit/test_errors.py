@@ -10,7 +10,7 @@ import pytest
 
 from gaussmith import errors
 from gaussmith.errors import BudgetError, GaussmithError, PlanError
-from gaussmith.guarantee import Guarantee
+from gaussmith.privacy.guarantee import Guarantee
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, GaussmithError)]
 

@@ -8,7 +8,10 @@ import pytest
 from refusals import Expected, refusal, refused
 
 from gaussmith.errors import ExpressionError
-from gaussmith.expressions import check, columns_used, evaluate, kinds_of, parse, plan_derivation, read_number
+from gaussmith.expressions.formulas import check, columns_used, evaluate
+from gaussmith.expressions.grammar import parse
+from gaussmith.expressions.identity import read_number
+from gaussmith.expressions.spelling import kinds_of, plan_derivation
 
 KINDS = {
     "x": "number",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gaussmith as gm
 from gaussmith.errors import GaussmithError
-from gaussmith.plans.certificate import verify
+from gaussmith.planning.certificate import verify
 
 G = gm.Guarantee(mu=1)
 

@@ -15,11 +15,11 @@ from small_sources import FRAME, SOURCES, ask, parquet
 
 import gaussmith as gm
 from gaussmith import cli
-from gaussmith.engines.failures import OURS
 from gaussmith.engines.registry import open_source
+from gaussmith.engines.versions import OURS
 from gaussmith.errors import DataError, InternalError
-from gaussmith.ledger import Ledger
-from gaussmith.totals.rehearsal import SAMPLES, reads_sample
+from gaussmith.ledger.book import Ledger
+from gaussmith.totals.opened import SAMPLES, reads_sample
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def fail(error: type[Exception]) -> Callable[..., Any]:
         ("pandas", "polars.LazyFrame.select", {}),
         ("pyarrow", "polars.from_arrow", {}),
         ("duckdb", "gaussmith.engines.duckdb.arrow_batches", {}),
-        ("duckdb", "gaussmith.totals.wide_sums._add_up", {"unit": "person"}),
+        ("duckdb", "gaussmith.totals.limbs._add_up", {"unit": "person"}),
         ("parquet", "polars.scan_parquet", {}),
         ("csv", "polars.scan_csv", {}),
         ("json lines", "gaussmith.engines.text_files.scan_objects", {}),

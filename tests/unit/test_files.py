@@ -19,10 +19,10 @@ from store import Store, serve
 from summing import total_records
 
 import gaussmith as gm
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError
-from gaussmith.problem.codes import BoxCodes
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from refusals import refusal, refused
 from summing import total_people, total_records
 
-from gaussmith.engines.partitions import MISSING, decode_name
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.engines.files import MISSING, decode_name
 from gaussmith.engines.registry import open_source
-from gaussmith.expressions import kinds_of, plan_derivation
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.expressions.spelling import kinds_of, plan_derivation
 from gaussmith.totals.features import Contribution
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
 
@@ -36,23 +36,41 @@ def _rule(draw: int, **fields: Any) -> Change:
 
 
 FORGED: dict[str, tuple[Change, str]] = {
-    "more κ than fits": (_kappa(2, 100_000), "found-keys-spend-too-much"),
-    "κ of nothing": (_kappa(1, 0), "plan-damaged"),
-    "κ of 0": (_kappa(0, 1), "kappa-out-of-range"),
-    "κ below 0": (_kappa(-1, 100_000), "kappa-out-of-range"),
-    "nobody decides": (_groups(0, kappa=None), "found-keys-not-decided"),
-    "both decide": (_groups(1, kappa=[1, 10**6]), "found-keys-not-decided"),
-    "another question decides": (_groups(1, which=7), "found-keys-not-decided"),
-    "fewer groups than people keep": (_groups(0, at_most=1), "rule-of-more-groups"),
-    "people keep more groups": (_rule(0, groups_per_unit=4), "rule-of-more-groups"),
-    "fewer groups in one draw": (_rule(1, groups_per_unit=1), "found-draws-differ"),
-    "another floor": (_groups(1, at_least=9), "found-draws-differ"),
-    "another filter": (_rule(1, where="x < 9"), "found-draws-differ"),
-    "no filter where it is decided": (_rule(0, where=None), "found-draws-differ"),
-    "another person": (_rule(1, unit="visit"), "found-draws-differ"),
-    "rows left out where it is decided": (_rule(0, present=["x"]), "found-draws-differ"),
-    "keys said to be declared": (_rule(0, found=[]), "rule-of-other-keys"),
-    "another column of keys": (_groups(1, columns=["name"]), "question-answers-not-in-plan"),
+    "more κ than fits": (_kappa(2, 100_000), damaged("found keys that spend too much")),
+    "κ of nothing": (_kappa(1, 0), damaged("cannot be read")),
+    "κ of 0": (_kappa(0, 1), damaged("found keys that are shown too easily")),
+    "κ below 0": (_kappa(-1, 100_000), damaged("found keys that are shown too easily")),
+    "nobody decides": (_groups(0, kappa=None), damaged("found keys that no draw decides, or several do")),
+    "both decide": (_groups(1, kappa=[1, 10**6]), damaged("found keys that no draw decides, or several do")),
+    "another question decides": (_groups(1, which=7), damaged("found keys that no draw decides, or several do")),
+    "fewer groups than people keep": (_groups(0, at_most=1), damaged("people in more groups than planned")),
+    "people keep more groups": (_rule(0, groups_per_unit=4), damaged("people in more groups than planned")),
+    "fewer groups in one draw": (
+        _rule(1, groups_per_unit=1),
+        damaged("that count other people than the one that decides"),
+    ),
+    "another floor": (
+        _groups(1, at_least=9),
+        damaged("that count other people than the one that decides"),
+    ),
+    "another filter": (
+        _rule(1, where="x < 9"),
+        damaged("that count other people than the one that decides"),
+    ),
+    "no filter where it is decided": (
+        _rule(0, where=None),
+        damaged("that count other people than the one that decides"),
+    ),
+    "another person": (
+        _rule(1, unit="visit"),
+        damaged("that count other people than the one that decides"),
+    ),
+    "rows left out where it is decided": (
+        _rule(0, present=["x"]),
+        damaged("that count other people than the one that decides"),
+    ),
+    "keys said to be declared": (_rule(0, found=[]), damaged("other found keys than planned")),
+    "another column of keys": (_groups(1, columns=["name"]), damaged("whose answers are not in the plan")),
     "a floor of no people": (_groups(0, at_least=0), "whole-number-out-of-range"),
 }
 
@@ -76,7 +94,7 @@ def test_a_kappa_beside_mu_has_a_limit() -> None:
     """A stated μ says nothing about keys, so that any κ would fit: not one that protects nobody."""
     saved = json.loads(_plan(guarantee=gm.Guarantee(mu=1), keys_delta=1e-6).to_json())
     _kappa(1, 2)(saved)
-    with refused("kappa-out-of-range"):
+    with refused(damaged("found keys that are shown too easily")):
         gm.read(json.dumps(saved))
 
 
@@ -84,7 +102,7 @@ def test_a_count_of_people_that_weighs_more_is_refused() -> None:
     """One person's integer decides about the threshold; a larger one would need more noise."""
     saved = json.loads(_plan().to_json())
     saved["draws"][0]["block"]["guarantee"] = {"mu": 10.0}
-    with refused("share-too-large"):
+    with refused(damaged("is too large")):
         gm.read(json.dumps(saved))
 
 

@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.plans.certificate import Certificate
+from gaussmith.planning.certificate import Certificate
 
 PLAN = gm.plan(gm.Box([0, 1], [1, 3]), gm.Guarantee(mu=1), count=True)
 

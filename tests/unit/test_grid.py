@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import pytest
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains import People
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.people import People
+from gaussmith.domains.workloads import Marginals
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import fraction_down
-from gaussmith.numerics.linear import Dense, Diagonal, Matrix
-from gaussmith.numerics.residual_maps import ResidualLift, Residuals
-from gaussmith.plans import certified_grid as grid_module
-from gaussmith.plans.certified_grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.workloads import Marginals
+from gaussmith.numerics.marginals import ResidualLift, Residuals
+from gaussmith.numerics.matrices import Dense, Diagonal, Matrix
+from gaussmith.planning import certified_grid as grid_module
+from gaussmith.planning.certified_grid import _SHRINKS, NOISE_BITS, Grid, core, grid_at, make_grid
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
 
@@ -106,7 +106,7 @@ def check_room() -> None:
         with refused("guarantee-too-small-for-rounding"):
             make(StandIn(1.0, lambda lift: 0.0), 4, mu)
     for norm in (math.inf, math.nan):
-        with refused("lift-without-largest-difference"):
+        with refused(damaged("a lift without a largest difference")):
             make(StandIn(norm, lambda lift: 0.0))
     public = make(StandIn(0.0, lambda lift: math.inf))
     assert public.scale == 2.0**NOISE_BITS
@@ -125,7 +125,7 @@ def check_units() -> None:
     counted = make(StandIn(1.0, lambda lift: 1.0), lift=Diagonal(np.ones(3)))
     assert counted.lift.row_norms() == pytest.approx(counted.scale / np.append(CODES.extents, 1.0), rel=1e-15)
     for columns in (1, 4):
-        with refused("lift-does-not-match-records", columns=columns):
+        with refused(damaged("a lift of")):
             make(domain, lift=Diagonal(np.ones(columns)))
 
 
@@ -159,20 +159,20 @@ INEQUALITY = "Fraction(reach) + Fraction(charge) <= Fraction(mu) * 2**NOISE_BITS
         (check_boundary, make_grid, "<= Fraction(mu)", "< Fraction(mu)"),
         (check_boundary, make_grid, INEQUALITY, "reach + charge <= room"),
         (check_boundary, make_grid, "sqrt_upward(float(lift.shape[0]))", "float(np.sqrt(lift.shape[0] - 1))"),
-        (check_tries, make_grid, "_largest(integer_lift, gone, domain, neighbours, extents)", "norm * scale"),
+        (check_tries, make_grid, "_largest(grid.lift, grid.absent, domain, neighbours, codes.extents)", "norm * scale"),
         (check_tries, make_grid, "in _SHRINKS", "in _SHRINKS[:1]"),
         (check_tries, make_grid, "in _SHRINKS", "in _SHRINKS[:2]"),
         (check_tries, make_grid, "in _SHRINKS", "in _SHRINKS[1:]"),
         (check_tries, make_grid, "in _SHRINKS", "in (*_SHRINKS, 0.5)"),
-        (check_tries, make_grid, "Grid(integer_lift, scale, gone)", "Grid(lift.scaled(units * scale), scale, gone)"),
+        (check_tries, make_grid, "return grid\n", "return grid_at(scale, lift, codes, absent)\n"),
         (check_tries, make_grid, "(room - charge) / norm", "room / norm"),
         (check_room, make_grid, "room > 2.0 * charge", "room >= 2.0 * charge"),
         (check_room, make_grid, "room > 2.0 * charge", "room > charge"),
         (check_room, make_grid, "not np.isfinite(norm)", "norm == np.inf"),
-        (check_room, make_grid, "Grid(lift.scaled(units), room)", "Grid(lift, room)"),
-        (check_units, make_grid, "np.append(units, 1.0)", "np.append(units, units[0])"),
-        (check_units, make_grid, "_largest(integer_lift, gone, domain, neighbours, extents)",
-         'domain.largest(integer_lift, "add-remove", extents)'),
+        (check_room, make_grid, "replace(grid_at(1.0, lift, codes), scale=room)", "Grid(lift, room)"),
+        (check_units, grid_at, "np.append(units, 1.0)", "np.append(units, units[0])"),
+        (check_units, make_grid, "_largest(grid.lift, grid.absent, domain, neighbours, codes.extents)",
+         'domain.largest(grid.lift, "add-remove", codes.extents)'),
         (check_units, make_grid, "not in (0, 1)", "not in (-1, 0, 1, 2)"),
         (check_reach, Grid.reach, "sqrt_upward(float(self.lift.shape[0]))", "0.0"),
         (check_reach, Grid.reach, "sqrt_upward(float(self.lift.shape[0]))", "float(np.sqrt(self.lift.shape[0]))"),
@@ -195,7 +195,7 @@ def test_the_factors_are_what_they_are(shrinks: tuple[float, ...], monkeypatch: 
 
 def test_the_first_try_is_enough_for_what_is_planned() -> None:
     """Hence the noise is above what the guarantee needs by no more than 2^-49 and the charge for rounding."""
-    for domain in (gm.Box([0, -3], [1, 8]), gm.Ball(3, 2.0), gm.Counts(4, 2), gm.Votes(3)):
+    for domain in (gm.Box([0, -3], [1, 8]), gm.domains.Ball(3, 2.0), gm.Counts(4, 2), gm.domains.Votes(3)):
         plan = gm.plan(domain, gm.Guarantee(epsilon=1, delta=1e-6))
         norm = domain.largest(plan.block.shape.lift, plan.neighbours)
         room = plan.guarantee.mu * 2.0**NOISE_BITS - math.sqrt(plan.block.shape.lift.shape[0])
@@ -229,9 +229,9 @@ def test_counts_of_marginals_are_lifted_by_their_own_residuals() -> None:
         if asked == counted:
             assert make_grid(lifts[asked], cells, codes, "add-remove", 1.0).scale > 0
             continue
-        with refused("residuals-not-of-answers"):
+        with refused(damaged("residuals of other marginals")):
             make_grid(lifts[asked], cells, codes, "add-remove", 1.0)
-    with refused("marginals-without-residuals"):
+    with refused(damaged("counts of marginals without residuals")):
         make_grid(Diagonal(np.ones(4)), cells, cells.codes(workload=Marginals((2, 2), single)), "add-remove", 1.0)
 
 
@@ -260,11 +260,11 @@ def test_somebody_who_is_absent_is_charged_like_a_record(absent: float) -> None:
 
 
 def test_absent_people_who_do_not_fit_are_refused() -> None:
-    with refused("absent-people-do-not-match-lift"):
+    with refused(damaged("people who are absent from another lift")):
         make_grid(rows(2), BOX, CODES, "add-remove", 1.0, np.ones(3))
-    with refused("absent-people-do-not-match-lift"):
+    with refused(damaged("people who are absent from another lift")):
         make_grid(Diagonal(np.ones(2)), BOX, CODES, "add-remove", 1.0, np.ones(2))
-    with refused("absent-people-under-replace-one"):
+    with refused(damaged("people who are absent under replace-one")):
         make_grid(rows(2), BOX, CODES, "replace-one", 1.0, np.ones(2))
 
 

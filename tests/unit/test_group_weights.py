@@ -12,8 +12,8 @@ from planting import plant
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.plans.joint_bound import bound_together
-from gaussmith.report.sharing import shared_answers
+from gaussmith.planning.certificate import bound_together
+from gaussmith.report.charts import shared_answers
 
 MONTHS = [f"m{i}" for i in range(6)]
 ROWS = pl.DataFrame(

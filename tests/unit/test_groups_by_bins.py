@@ -64,7 +64,7 @@ def test_a_diagnosis_a_rehearsal_and_a_file(tmp_path: Path, capsys: pytest.Captu
         TABLE, by=CELLS, sums={"x": (0, 2)}, unit="person", groups_per_unit=1, guarantee=SHARP, diagnose=True
     )
     found = {answer.name: round(answer.value) for answer in gm.release(request)["diagnosis"] if round(answer.value)}
-    assert found == {"x_total_above": 4, "groups_one": 4}
+    assert found == {"total of x above 2": 4, "1 group": 4}
     assert len(gm.rehearse(request, rows=30)["answers"].labels) == 3
     TABLE.write_parquet(tmp_path / "t.parquet")
     words = ["plan", str(tmp_path / "t.parquet"), "--count", "--by", "age", "--bins", "age=18,40", "--mu", "1"]

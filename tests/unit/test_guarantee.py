@@ -19,7 +19,7 @@ from refusals import Expected, refusal, refused
 
 import gaussmith
 from gaussmith.errors import GuaranteeError
-from gaussmith.guarantee import Guarantee, compose
+from gaussmith.privacy.guarantee import Guarantee, compose
 
 STATED = [Guarantee(epsilon=1, delta=1e-6), Guarantee(mu=0.1), Guarantee(rho=0.1)]
 
@@ -240,7 +240,7 @@ def test_making_a_guarantee_is_quick() -> None:
 def test_calibration_imports_no_library_of_numbers() -> None:
     code = """
 import sys
-from gaussmith.guarantee import Guarantee
+from gaussmith.privacy.guarantee import Guarantee
 g = Guarantee(mu=1) + Guarantee(rho=0.5)
 assert Guarantee(epsilon=1, delta=1e-6).mu > 0.2367
 assert "mpmath" not in sys.modules and "scipy" not in sys.modules

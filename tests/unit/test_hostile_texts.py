@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.errors import GaussmithError
-from gaussmith.report import write_folder
-from gaussmith.texts import printable, printable_json, printable_lines, spreadsheet_text
+from gaussmith.errors import GaussmithError, printable, printable_json, printable_lines, spreadsheet_text
+from gaussmith.report.folder import write_folder
 
 G = gm.Guarantee(mu=1)
 EVIL = "=a\x1b[2J\u202eb\x9bc\x7fd\re\u2066f\u200bg\x00h\x08"

@@ -12,22 +12,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from refusals import Expected, refusal, refused
 
 import gaussmith as gm
-from gaussmith.charged_release import request_hash
 from gaussmith.cli import main
 from gaussmith.errors import GaussmithError, LedgerError
-from gaussmith.expressions import object_code
+from gaussmith.expressions.identity import object_code
+from gaussmith.pipeline.release import request_hash
 
 G = gm.Guarantee(mu=1e6)
-AS_TEXT = 'ids in person are text: 17 and 017 are two people (ids = "integer": one)'
+AS_TEXT = 'ids in person are text: 17 and 017 are two people (ids="integer": one)'
 AS_INTEGERS = "ids in person are whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped"
 UTC = datetime.UTC
 
@@ -81,11 +83,13 @@ SAME: list[list[Any]] = [
     [pd.Timestamp(1), np.datetime64(1, "ns")],
     [datetime.datetime(1970, 1, 1, tzinfo=UTC), pd.Timestamp(0, tz="UTC")],
     [datetime.datetime(9999, 12, 31)],
+    [datetime.time(), datetime.time(0, 0, fold=1)],
+    [datetime.time(23, 59, 59, 999_999)],
 ]
 NOBODY: list[Any] = [
     None, float("nan"), float("inf"), -np.float32("inf"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"),
     Decimal("1e999999999"), pd.NA, pd.NaT, np.datetime64("NaT"), np.datetime64(2**61, "s"), "\ud800", "a\udfff",
-    Odd(), object(), 1j, [], (1,), {}, int, datetime.time(), datetime.timedelta(1),
+    Odd(), object(), 1j, [], (1,), {}, int, datetime.time(tzinfo=UTC), datetime.timedelta(1),
 ]  # fmt: skip
 
 
@@ -184,6 +188,31 @@ def test_a_column_of_arrow_is_converted_when_it_is_asked_for(monkeypatch: pytest
     assert converted == {"x"}
 
 
+def test_times_of_a_day_are_the_same_ids_in_every_format(tmp_path: Path) -> None:
+    times = [datetime.time(9, 30), datetime.time(9, 30), datetime.time(0), datetime.time(23, 59, 59, 999_999), None]
+    table = pa.table({"who": pa.array(times, pa.time64("us")), "x": [1.0] * 5})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with duckdb.connect(str(tmp_path / "a.db")) as connection:
+        connection.register("table_of", table)
+        connection.execute("create table visits as from table_of")
+        connection.execute("create table odd as select * from visits union all select time '24:00:00', 1")
+    sources: list[Any] = [
+        table, pl.from_arrow(table), table.to_pandas(), table.to_pandas(types_mapper=pd.ArrowDtype),
+        tmp_path / "a.parquet", f"duckdb://{tmp_path}/a.db?table=visits", f"duckdb://{tmp_path}/a.db?table=odd",
+    ]  # fmt: skip
+    for source in sources:
+        asked = {"unit": "who", "count": True, "sums": {"x": (0, 2)}}
+        assert release(source, **asked) == {"x_sum": 4, "count": 3}, source
+        assert release(source, unit="who", by={"x": [1]}, groups_per_unit=1, count=True) == {"count": 3}, source
+        for code, more in {
+            "keys-do-not-fit-column": {"by": {"who": ["09:30:00"]}},
+            "column-kind-not-usable": {"where": "who == '09:30:00'"},
+        }.items():
+            if not isinstance(source, pd.DataFrame) or str(source.dtypes["who"]) != "object":
+                with refused(code):
+                    release(source, count=True, **more)
+
+
 # ---- what a source may say -------------------------------------------------------------------------------------------
 
 
@@ -215,7 +244,7 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
     for said, note, people in (([], AS_TEXT, 6), (["--ids", "integer"], AS_INTEGERS, 2)):
         for command in ("plan", "release"):
             assert main([command, str(visits), *flags, *said]) == 0
-            shown = note.replace('ids = "integer"', "--ids integer")  # in flags, as it was asked
+            shown = note.replace('ids="integer"', "--ids integer")  # in flags, as it was asked
             assert shown in " ".join(capsys.readouterr().out.split())
         assert main(["release", str(visits), *flags, *said, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
@@ -232,7 +261,7 @@ def test_what_is_told_of_ids(visits: Path) -> None:
         return list(made.row_rule.notes())
 
     assert AS_TEXT in notes(visits) and AS_INTEGERS in notes({"path": visits, "ids": "integer"})
-    assert '(ids = "text"): the same characters are the same person' in str(notes({"path": visits, "ids": "text"}))
+    assert '(ids="text"): the same characters are the same person' in str(notes({"path": visits, "ids": "text"}))
     typed = pl.DataFrame({"person": ["17", "17.0"]})
     assert not any("ids in" in note for note in notes(typed))
 

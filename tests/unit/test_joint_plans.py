@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from planting import plant
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith.errors import GaussmithError, PlanError
-from gaussmith.plans import Plan, Slot
-from gaussmith.plans.certificate import verify
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.plan import Plan, Slot
 
 ASKED = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "north", "count": True, "where": "region == 'n'"}]
 SHARES = [{**question, "share": 1} for question in ASKED]  # so that each draw has noise of its own
@@ -42,7 +42,7 @@ def kept(total: float, mus: Sequence[float]) -> bool:
         plan.certify()
     except PlanError as error:
         assert "draws that spend too much" in str(error)
-        with refused("draws-spend-too-much"):
+        with refused(damaged("draws that spend too much")):
             Plan.from_json(plan.to_json())
         return False
     assert Plan.from_json(plan.to_json()) == plan
@@ -102,7 +102,7 @@ def test_a_tie_spends_its_guarantee_once_beside_the_draws() -> None:
     (tie,) = TIED.ties
     assert tie.guarantee.mu == TIED.guarantee.mu and len(TIED.draws) == 2
     beside = replace(DRAW, guarantee=gm.Guarantee(mu=1e-3), block=replace(DRAW.block, guarantee=gm.Guarantee(mu=1e-3)))
-    with refused("draws-spend-too-much"):
+    with refused(damaged("draws that spend too much")):
         replace(TIED, draws=(*TIED.draws, beside)).certify()
 
 
@@ -132,7 +132,7 @@ def test_shares_are_what_the_draws_have_and_no_file_states_others() -> None:
     assert plan.shares() == {"q0": pytest.approx(0.36), "q1": pytest.approx(0.64)}
     fields = plan.to_dict()
     fields["draws"][0]["share"] = 0.36
-    with refused("draw-not-understood"):
+    with refused(damaged("a draw that cannot be read")):
         Plan.from_json(json.dumps(fields))
 
 
@@ -141,11 +141,11 @@ def test_a_block_with_more_than_its_draw_is_refused(factor: float) -> None:
     """The noise is made for the block's guarantee; the draw's is what is added up."""
     plan = joint(5.0, [3.0, 4.0])
     more = replace(plan.draws[0].block, guarantee=gm.Guarantee(mu=3.0 * factor))
-    with refused("share-too-large"):
+    with refused(damaged("is too large")):
         replace(plan, draws=(replace(plan.draws[0], block=more), plan.draws[1])).certify()
     fields = plan.to_dict()
     fields["draws"][0]["block"]["guarantee"] = {"mu": 3.0 * factor}
-    with refused("share-too-large"):
+    with refused(damaged("is too large")):
         Plan.from_json(json.dumps(fields))
 
 
@@ -167,5 +167,5 @@ def test_questions_that_ask_for_no_share_are_refused(share: Any) -> None:
 
 def test_draws_with_other_neighbours_are_refused() -> None:
     plan = joint(5.0, [3.0, 4.0])
-    with refused("draws-of-other-neighbours"):
+    with refused(damaged("draws whose neighbours differ from the plan's")):
         replace(plan, neighbours="replace-one").certify()

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gaussmith.engines import json_lines, text_blocks
+from gaussmith.engines import csv_files as text_blocks
+from gaussmith.engines import text_files as json_lines
 from gaussmith.engines.csv_files import scan_lines
 from gaussmith.engines.files import find_files
-from gaussmith.engines.json_lines import form_of, parse_objects, parse_texts, read_objects
-from gaussmith.engines.text_files import scan_numbers
-from gaussmith.expressions import read_number
+from gaussmith.engines.text_files import form_of, parse_objects, parse_texts, read_objects, scan_numbers
+from gaussmith.expressions.identity import read_number
 
 SHORT = ["".join(letters) for k in (1, 2, 3, 4) for letters in itertools.product('01.e+-" ', repeat=k)]
 WORDS = (

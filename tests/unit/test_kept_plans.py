@@ -10,8 +10,9 @@ from forgetting import forget_plans
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.numerics.tied import ladder, worst_law
-from gaussmith.plans import choice
+from gaussmith.numerics.joint import ladder
+from gaussmith.numerics.joint import reduced as worst_law
+from gaussmith.planning import choice
 from gaussmith.requests import translation
 
 GROUPS = {"place": [f"g{i}" for i in range(20)]}
@@ -114,7 +115,7 @@ def test_few_are_kept() -> None:
 
 
 def test_a_shape_that_follows_the_guarantee_is_planned_anew() -> None:
-    domain = gm.GaussianData(mean=[0.0], sd=[1.0], rows=1000)
+    domain = gm.domains.GaussianData(mean=[0.0], sd=[1.0], rows=1000)
     block = gm.plan(domain, gm.Guarantee(mu=1)).block
     assert domain.shape_follows_mu and not gm.Box([0], [1]).shape_follows_mu
     with pytest.raises(AssertionError):

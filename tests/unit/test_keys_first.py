@@ -15,9 +15,9 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.units import charge_units, keys_units, square_units
-from gaussmith.stages import ANSWERS, NOTHING
+from gaussmith.planning.staging import ANSWERS, NOTHING
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 PEOPLE = 600

@@ -12,10 +12,10 @@ import pytest
 from refusals import refused
 
 from gaussmith.errors import BudgetError, GuaranteeError, LedgerError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.chain import canonical, digest, follow, software
 from gaussmith.ledger.units import budget_square, budget_units, charge_units
+from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
 
@@ -189,7 +189,7 @@ def test_a_version_with_another_mu_gives_back_what_is_stored_but_makes_nothing_d
     ledger.store("done", b"bytes")
     for factor, dearer in ((1 - 2.0**-50, False), (1 + 2.0**-50, True)):
         with monkeypatch.context() as patch:
-            patch.setattr("gaussmith.guarantee._calibrated", lambda *_, mu=guarantee.mu * factor: mu)
+            patch.setattr("gaussmith.privacy.guarantee._calibrated", lambda *_, mu=guarantee.mu * factor: mu)
             again = Guarantee(epsilon=0.5, delta=1e-6)  # as the other version reads it
             assert ledger.reserve("done", "request", again).payload == b"bytes"
             if dearer:

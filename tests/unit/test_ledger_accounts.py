@@ -16,13 +16,15 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Entry, Ledger, failpoints, sqlite
-from gaussmith.ledger.chain import canonical, check_links, follow, software
-from gaussmith.ledger.other_tools import _check
+from gaussmith.ledger import chain as failpoints
+from gaussmith.ledger import sqlite
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import LedgerEntry, canonical, check_links, follow, software
+from gaussmith.ledger.protection import _check
 from gaussmith.ledger.sqlite import _is_alive
 from gaussmith.ledger.units import UNIT_BITS, charge_units
 from gaussmith.ledger.verification import _check_accounts
+from gaussmith.privacy.guarantee import Guarantee
 
 HALF = Guarantee(mu=0.5)
 
@@ -32,7 +34,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "a.ledger", Guarantee(mu=1), unit="person")
 
 
-def charged(ledger: Ledger, *names: str) -> list[Entry]:
+def charged(ledger: Ledger, *names: str) -> list[LedgerEntry]:
     for name in names:
         ledger.reserve(name, "request", HALF, neighbours="add-remove")
     return ledger.entries()
@@ -47,7 +49,7 @@ def test_an_id_is_charged_once(ledger: Ledger) -> None:
     assert set(_check_accounts([first, second, other], "here")[0]) == {"a", "b"}
 
 
-def _body(entry: Entry) -> dict[str, Any]:
+def _body(entry: LedgerEntry) -> dict[str, Any]:
     return dict(json.loads(entry.body))
 
 

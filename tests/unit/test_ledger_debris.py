@@ -13,22 +13,22 @@ import pytest
 from refusals import refused
 
 import gaussmith
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
-from gaussmith.ledger.failpoints import VARIABLE
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import VARIABLE
+from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
 DEAD = 2**22 + 1  # beyond the largest process id of Linux
 
 CHARGE = """
 import sys
-from gaussmith.guarantee import Guarantee
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.ledger import Ledger
 Ledger(sys.argv[1]).reserve("killed", "request", Guarantee(mu=0.125))
 """
 CREATE = """
 import os, signal, sys
-from gaussmith.guarantee import Guarantee
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.ledger import Ledger
 os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Ledger.create(sys.argv[1], Guarantee(mu=1))

@@ -12,9 +12,9 @@ import pytest
 from refusals import refused
 
 from gaussmith.errors import DataError, LedgerError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger, Receipt
-from gaussmith.ledger.failpoints import VARIABLE, failpoint
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import VARIABLE, Receipt, failpoint
+from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
 

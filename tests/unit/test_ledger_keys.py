@@ -15,9 +15,9 @@ from planting import plant
 from refusals import refused
 
 from gaussmith.errors import BudgetError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.units import UNIT_BITS, budget_square, budget_units, check_keys_delta, keys_units
+from gaussmith.privacy.guarantee import Guarantee
 
 SPEND = Guarantee(mu=0.125)
 K = 2.0**-20

@@ -12,8 +12,7 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.errors import LedgerError
-from gaussmith.ledger import EACH_ROW
-from gaussmith.ledger.protection import Protection, check_protection
+from gaussmith.ledger.protection import EACH_ROW, Protection, check_protection
 from gaussmith.report.page import page
 
 SPEND = gm.Guarantee(mu=0.1)

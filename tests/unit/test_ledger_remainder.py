@@ -10,9 +10,9 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.errors import BudgetError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger.remainder import largest_epsilon
+from gaussmith.ledger.book import largest_epsilon
 from gaussmith.ledger.units import budget_square, charge_units
+from gaussmith.privacy.guarantee import Guarantee
 
 
 def make(tmp_path: Path, keys_delta: float = 0, **guarantee: float) -> gm.Ledger:

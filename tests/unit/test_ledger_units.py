@@ -9,12 +9,12 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.guarantee import Guarantee
 from gaussmith.ledger import units
+from gaussmith.ledger.book import standing_of
 from gaussmith.ledger.chain import follow
-from gaussmith.ledger.other_tools import add_release, larger_reading
-from gaussmith.ledger.standing import standing_of
+from gaussmith.ledger.protection import add_release, larger_reading
 from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units, keys_units, largest_mu, square_units
+from gaussmith.privacy.guarantee import Guarantee
 
 
 def test_squares_are_rounded_up_to_whole_units() -> None:

@@ -12,10 +12,10 @@ import pytest
 from refusals import Expected, refusal, refused
 
 from gaussmith.errors import LedgerError
-from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Entry, Ledger
-from gaussmith.ledger.chain import AMOUNTS, NOTHING_BEFORE, canonical, follow, seal
+from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import AMOUNTS, NOTHING_BEFORE, LedgerEntry, canonical, follow, seal
 from gaussmith.ledger.pages import COLUMNS
+from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
 
@@ -228,13 +228,13 @@ def test_a_crash_between_commit_and_head_is_no_roll_back(path: Path, tmp_path: P
 # Forgeries with every hash recomputed. Ledger and head agree, so only the accounts give them away.
 
 
-def forge(path: Path, entries: list[Entry]) -> None:
+def forge(path: Path, entries: list[LedgerEntry]) -> None:
     run(path, "DELETE FROM gaussmith_entries")
     previous = NOTHING_BEFORE
     with sqlite3.connect(path) as connection:
         for seq, entry in enumerate(entries):
             fields = {**vars(entry), "seq": seq, "previous": previous}
-            sealed = seal(Entry(**fields))
+            sealed = seal(LedgerEntry(**fields))
             previous = sealed.hash
             values = {**vars(sealed), **{name: str(getattr(sealed, name)) for name in AMOUNTS}}
             marks = ", ".join("?" * (len(COLUMNS) + 1))
@@ -246,8 +246,8 @@ def forge(path: Path, entries: list[Entry]) -> None:
     path.with_name(path.name + ".head").write_text(f"{head[0]}:{head[1]}\n")
 
 
-def changed(entry: Entry, **fields: Any) -> Entry:
-    return Entry(**{**vars(entry), **fields})
+def changed(entry: LedgerEntry, **fields: Any) -> LedgerEntry:
+    return LedgerEntry(**{**vars(entry), **fields})
 
 
 UNIT = 2 ** (256 - 6)
@@ -258,12 +258,12 @@ def body(mu: float, **more: Any) -> dict[str, Any]:
     return {"guarantee": {"mu": mu}, "mu": mu, "note": {}, "keys_delta": "1/4194304", "unit": ["person"], **more}
 
 
-def last(entries: list[Entry], **fields: Any) -> list[Entry]:
+def last(entries: list[LedgerEntry], **fields: Any) -> list[LedgerEntry]:
     """The entries, the last of them changed."""
     return [*entries[:5], changed(entries[5], **fields)]
 
 
-FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], Expected]] = {
+FORGERIES: dict[str, tuple[Callable[[list[LedgerEntry]], list[LedgerEntry]], Expected]] = {
     "honest": (lambda e: e, ""),
     "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "ledger-charge-wrong"),
     "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "ledger-charge-wrong"),

@@ -29,8 +29,8 @@ import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.engine import Totals
 from gaussmith.errors import DataError, GaussmithError
-from gaussmith.plans.certificate import Certificate, verify
-from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, Term
+from gaussmith.planning.certificate import Certificate, verify
+from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, Term
 
 G = gm.Guarantee(mu=1)
 BOUNDS: dict[str, Any] = {"age": (0, 110), "income": (0, 200_000), "bmi": (10, 70)}

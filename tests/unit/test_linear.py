@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.factored import Factored
+from gaussmith.numerics.exact import FEW
 from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.linear import Bordered, Dense, Diagonal, matrix_from_dict
-from gaussmith.numerics.products import FEW
+from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Factored, matrix_from_dict
 
 doubles = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e40, max_value=1e40)
 integers = st.integers(-(2**90), 2**90)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,9 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans.found_draws import threshold_of
+from gaussmith.planning.discovered_groups import threshold_of
+from gaussmith.releases.table import LUCKY
+from gaussmith.report.page import page
 from gaussmith.totals.people import FoundPeople
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
@@ -67,7 +70,7 @@ def test_the_noise_that_showed_a_group_is_that_of_its_count(monkeypatch: pytest.
 def test_of_the_largest_few_the_bar_is_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     noise_of(monkeypatch, 0)
     release = gm.release(ask(top=2))
-    assert release.labels == (("b",), ("d",))
+    assert release.labels == (("d",), ("b",))  # largest first
     (shown,) = release.shown
     assert shown is not None and shown.bars == pytest.approx([200, 200], rel=1e-9)
     every = gm.release(ask(top=4)).shown[0]
@@ -132,7 +135,7 @@ def test_beside_found_keys_sums_must_fit_the_plan(monkeypatch: pytest.MonkeyPatc
 
 def test_a_stream_is_too_short_for_stages() -> None:
     """Each stage reads it once."""
-    staged = gm.plan(gm.GaussianData(names=["spent", "more"], rows=4000), GUARANTEE)
+    staged = gm.papers.plan_vectors(gm.papers.GaussianData(names=["spent", "more"], rows=4000), GUARANTEE)
     assert staged.staging is not None
     rows = pl.DataFrame({"spent": np.arange(1000.0), "more": np.arange(1000.0)})
     assert len(staged.release(rows).values) == 2
@@ -207,3 +210,69 @@ def test_means_over_rows_of_found_groups(monkeypatch: pytest.MonkeyPatch) -> Non
     release = gm.release(request)
     for key, n in SIZES.items():
         assert release[key]["spent_mean"].value == pytest.approx(SPENT[key] / n, rel=1e-9)
+
+
+def _near(monkeypatch: pytest.MonkeyPatch, **more: Any) -> gm.Release:
+    """Groups of 399, 402 and 420 people, whose counts have no noise, and standard deviations of about 4."""
+    table = pl.DataFrame(
+        [{"person": f"{key}{i}", "key": key} for key, n in {"a": 399, "b": 402, "c": 420}.items() for i in range(n)]
+    )
+    noise_of(monkeypatch, 0)
+    return gm.release(ask(table, **more))
+
+
+def test_values_that_noise_may_have_lifted_among_the_largest_few_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = _near(monkeypatch, top=2)
+    assert release.standard_errors.max() < 6  # 402 is within three of them of 399, and 420 is not
+    assert release.shown_by_luck.tolist() == [[False], [True]]
+    assert release["b"].shown_by_luck.tolist() == [True] and release["c"]["count"].shown_by_luck.tolist() == [False]
+    largest, least = release.rows()
+    assert largest["note"] == "" and least["note"] == LUCKY and least["lower"] < least["value"] - 15
+    text = " ".join(str(release).split())
+    assert re.search(r"c count 420\.0 [^†]* b count 402\.0† ", text)
+    assert "† noise may have helped to show this group: such counts are too high on average." in text
+    assert "at most 2 groups are shown: those with the largest noisy counts, largest first" in text
+    assert "† noise may have helped" in release._repr_html_()
+    view = " ".join(str(release.presented()).split())
+    assert "b count 402†" in view and "† noise may have helped to show this group" in view
+    told = page(release)
+    assert "402.0†" in told and "stay right on average" not in told
+    assert told.count("the counts of shown groups are too high on average") == 2  # beside the table, and for reviewers
+    assert "Values are right on average within the bounds, but for found groups" in told
+
+
+def test_values_far_above_the_bar_have_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = _near(monkeypatch)
+    assert release.labels == (("a",), ("b",), ("c",)) and not release.shown_by_luck.any()
+    assert "†" not in str(release) and "largest first" not in str(release)
+    declared = gm.release(ask(TABLE, by={"key": ["a"]}))
+    assert not declared.shown_by_luck.any() and "stay right on average" in page(declared)
+
+
+def test_sums_of_groups_near_the_bar_are_marked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = TABLE.filter(pl.col("key") != "d").with_columns(key=pl.col("key").replace("c", "b"))
+    noise_of(monkeypatch, 0)
+    both = gm.release(ask(pl.concat([table, TABLE.filter(pl.col("key") == "d")]), sums={"spent": (0, 6)}, top=2))
+    assert both.names == ("spent_sum", "count") and both.shown_by_luck.tolist() == [[False, False], [False, False]]
+    few = gm.release(ask(TABLE.filter(pl.col("key") == "a").head(25), sums={"spent": (0, 6)}))
+    assert few.shown_by_luck.tolist() == [[True, True]]
+
+
+def test_of_one_group_the_limit_is_told_in_the_singular(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = ask(top=1)
+    assert "at most 1 group is shown: the one with the largest noisy count" in str(request.plan)
+    noise_of(monkeypatch, 0)
+    assert "at most 1 group is shown" in str(gm.release(request)) and "1 groups" not in str(request.plan)
+    assert "1 group, each person in one group" in str(ask(by={"key": ["a"]}).plan)
+    assert "1 declared group, each" in ask(by={"key": ["a"]}).plan.explain()
+
+
+def test_the_page_of_counts_by_groups_does_not_say_that_no_column_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise_of(monkeypatch, 0)
+    for request in (ask(), ask(by={"key": ["a", "b"]})):
+        told = page(gm.release(request))
+        assert "no column is read" not in told
+        assert "columns decide who is counted and in which group, and none has bounds" in told
+    filtered = page(gm.release(gm.Request(TABLE, count=True, where="spent > 1", guarantee=GUARANTEE)))
+    assert "columns decide who is counted, and none has bounds" in filtered
+    assert "no column is read" in page(gm.release(gm.Request(TABLE, count=True, guarantee=GUARANTEE)))

@@ -11,8 +11,8 @@ from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
-from gaussmith.statistics import Noisy
+from gaussmith.domains.moments import MomentCodes, coarse_codes
+from gaussmith.statistics.statistic import Noisy
 
 SURE = gm.Guarantee(mu=1e5)
 BOUNDS = {"age": (0, 110), "bmi": (10, 70), "income": (0, 200_000)}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from refusals import refused
 
-from gaussmith import neighbours
+from gaussmith.privacy import neighbours
 
 
 @pytest.mark.parametrize("spelling", ["add-remove", "Add_Remove", " add remove ", "ADD/REMOVE", "add - remove"])

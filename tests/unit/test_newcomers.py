@@ -14,7 +14,7 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.cli.flag_texts import read_keys
+from gaussmith.cli.flags import read_keys
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 
@@ -206,7 +206,7 @@ def test_a_guarantee_in_pieces_is_told_how_to_be_written() -> None:
         fields: dict[str, Any] = {"count": True, **given}
         with refused("unknown-field-of-request", says=says):
             gm.Request("people.csv", **fields)
-    with refused("unknown-key-in-request", says="write guarantee = { epsilon = 1, delta = 1e-06 }"):
+    with refused("unknown-key-in-request", says="write guarantee = { epsilon = 1, delta = 1e-6 }"):
         gm.Request.from_dict({"source": "people.csv", "count": True, "epsilon": 1})
 
 

@@ -13,8 +13,9 @@ from refusals import refused
 
 from gaussmith import noise
 from gaussmith.errors import RequestError
-from gaussmith.noise import decide, normal, normal_integers
-from gaussmith.noise.cells import make_cover
+from gaussmith.noise import gaussian as decide
+from gaussmith.noise import gaussian as normal
+from gaussmith.noise.gaussian import make_cover, normal_integers
 from gaussmith.noise.keystream import FEW, Keystream
 
 ONES = 2**64 - 1

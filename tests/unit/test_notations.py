@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,12 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.cli.flag_notation import in_flags
-from gaussmith.notations import TOML, in_python, notation, written_in
+from gaussmith.cli.flags import add_request_flags, asked_fields
+from gaussmith.cli.parser import Parser
+from gaussmith.notations import FLAGS as IN_FLAGS
+from gaussmith.notations import TOML, notation, setting, written_in
+from gaussmith.requests.fields import ENTRIES
+from gaussmith.requests.readers import READERS
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 FLAGS = ["--epsilon", "1", "--delta", "1e-6"]
@@ -76,41 +83,92 @@ def test_a_notation_ends_where_it_began() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "python", "flags"),
+    ("field", "value", "python", "toml", "flags"),
     [
-        ("count = true", "count=True", "--count"),
-        ('count = "rows"', 'count="rows"', "--count-rows"),
-        ("rows_per_unit = 12, say", "rows_per_unit=12, say", "--rows-per-unit 12, say"),
-        ("means = { fine = [0, 20] }", 'means={"fine": (0, 20)}', "--mean fine:0:20"),
-        ('means = { "my fine" = [0, 20] }', 'means={"my fine": (0, 20)}', "--mean 'my fine':0:20"),
-        ("bins = { age = [18, 40] }", 'bins={"age": [18, 40]}', "--bins age=18,40"),
-        ("write { bins = [0, 1] }", 'write {"bins": [0, 1]}', "write --bins NAME=0,1"),
-        ('by = { a = "found" }', 'by={"a": "found"}', "--by-found a"),
-        ("by = { … }", "by={…}", "--by NAME=…"),
-        ("by = …", "by=…", "--by …"),
-        ('where = "a == 3"', 'where="a == 3"', "--where 'a == 3'"),
-        ('columns = { b = "a > 1" }', 'columns={"b": "a > 1"}', "--column b='a > 1'"),
-        ('marginals = [["a", "b"], ["c"]]', 'marginals=[["a", "b"], ["c"]]', "--marginal a,b --marginal c"),
-        ('regression = { of = "a", on = ["b"] }', 'regression={"of": "a", "on": ["b"]}', "--regression a~b"),
-        ('complete = ["a", "b"]', 'complete=["a", "b"]', "--complete a --complete b"),
-        ("group_weights = { n = 4 }", 'group_weights={"n": 4}', "--group-weights n=4"),
-        ("keys_first = true", "keys_first=True", "--keys-first"),
-        ("keys_delta = 1e-7: far below", "keys_delta=1e-7: far below", "--keys-delta 1e-7: far below"),
+        ("count", True, "count=True", "count = true", "--count"),
+        ("count", "rows", 'count="rows"', 'count = "rows"', "--count-rows"),
+        ("rows_per_unit", 12, "rows_per_unit=12", "rows_per_unit = 12", "--rows-per-unit 12"),
+        ("means", {"fine": [0, 20]}, 'means={"fine": (0, 20)}', "means = { fine = [0, 20] }", "--mean fine:0:20"),
         (
-            "guarantee = { epsilon = 1, delta = 1e-6 }",
+            "means",
+            {"my fine": (0, 20.5)},
+            'means={"my fine": (0, 20.5)}',
+            'means = { "my fine" = [0, 20.5] }',
+            "--mean 'my fine':0:20.5",
+        ),
+        ("bounds", "private", 'bounds="private"', 'bounds = "private"', "--bounds private"),
+        (
+            "bins",
+            {"age": [18, 40, ...]},
+            'bins={"age": [18, 40, …]}',
+            "bins = { age = [18, 40, …] }",
+            "--bins age=18,40,…",
+        ),
+        ("", {"bins": [0, 1]}, '{"bins": [0, 1]}', "{ bins = [0, 1] }", "--bins NAME=0,1"),
+        ("between", [0, 100], '"between": [0, 100]', "between = [0, 100]", "…:0:100"),
+        ("by", {"a": "found"}, 'by={"a": "found"}', 'by = { a = "found" }', "--by-found a"),
+        (
+            "by",
+            {"age": {"bins": [18, 40]}},
+            'by={"age": {"bins": [18, 40]}}',
+            "by = { age = { bins = [18, 40] } }",
+            "--by age --bins age=18,40",
+        ),
+        ("by", ..., "by=…", "by = …", "--by …"),
+        ("where", "a == 3", 'where="a == 3"', 'where = "a == 3"', "--where 'a == 3'"),
+        ("columns", {"b": "a > 1"}, 'columns={"b": "a > 1"}', 'columns = { b = "a > 1" }', "--column b='a > 1'"),
+        (
+            "marginals",
+            [["a", "b"], ["c"]],
+            'marginals=[["a", "b"], ["c"]]',
+            'marginals = [["a", "b"], ["c"]]',
+            "--marginal a,b --marginal c",
+        ),
+        (
+            "regression",
+            {"of": "a", "on": ["b"]},
+            'regression={"of": "a", "on": ["b"]}',
+            'regression = { of = "a", on = ["b"] }',
+            "--regression a~b",
+        ),
+        ("complete", ["a", "b"], 'complete=["a", "b"]', 'complete = ["a", "b"]', "--complete a --complete b"),
+        ("group_weights", {"n": 4}, 'group_weights={"n": 4}', "group_weights = { n = 4 }", "--group-weights n=4"),
+        ("keys_first", True, "keys_first=True", "keys_first = true", "--keys-first"),
+        ("keys_delta", 1e-7, "keys_delta=1e-7", "keys_delta = 1e-7", "--keys-delta 1e-7"),
+        ("question", ..., "gaussmith.Question(…)", "[[question]]", "[[question]]"),
+        ("share", 2, "share=2", "share = 2", "share = 2"),
+        (
+            "guarantee",
+            {"epsilon": 1, "delta": 1e-6},
             "guarantee=gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+            "guarantee = { epsilon = 1, delta = 1e-6 }",
             "--epsilon 1 --delta 1e-6",
         ),
-        ("Guarantee(epsilon=1, delta=1e-6)", "Guarantee(epsilon=1, delta=1e-6)", "Guarantee(epsilon=1, delta=1e-6)"),
-        ('it says "x = 3", and δ = 0', 'it says "x = 3", and δ = 0', 'it says "x = 3", and δ = 0'),
-        ("means = { my fine = [0, 20] }", "means = { my fine = [0, 20] }", "means = { my fine = [0, 20] }"),
-        ("means = { fine = [0, 20", "means = { fine = [0, 20", "means = { fine = [0, 20"),
     ],
 )
-def test_a_field_in_three_notations(told: str, python: str, flags: str) -> None:
-    assert in_python(told) == python
-    assert in_flags(told) == flags
-    assert in_flags(told, request_file=True) == told
+def test_a_field_in_three_notations(field: str, value: Any, python: str, toml: str, flags: str) -> None:
+    assert setting(field, value) == python
+    with written_in(TOML):
+        assert setting(field, value) == toml
+    with written_in(IN_FLAGS):
+        assert setting(field, value) == flags
+
+
+@pytest.mark.parametrize("name", [name for name, each in ENTRIES.items() if name not in ("questions", "about")])
+def test_every_field_is_written_so_that_it_is_read_back(name: str) -> None:
+    """The example of each field, in Python, as TOML and, where there are flags for it, as flags."""
+    example = eval(ENTRIES[name].example, {"Guarantee": dict})
+    assert eval(f"dict({setting(name, example)})", {"gaussmith": gm}).keys() == {name}
+    with written_in(TOML):
+        assert tomllib.loads(setting(name, example)) == {name: json.loads(json.dumps(example))}
+    if ENTRIES[name].flags and name != "source":
+        parser = Parser("plan", "Plan.")
+        add_request_flags(parser)
+        with written_in(IN_FLAGS):
+            words = shlex.split(setting(name, example))
+        said = asked_fields(parser.parse(words), ["a.csv"])[name]
+        read = READERS.get(name, lambda _, value: value)
+        assert read(name, said) == read(name, example)
 
 
 # -- what was meant ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.cli.hints import notes_in_flags
 
 SURE = gm.Guarantee(mu=1e5)
 """So little noise that answers are the truth."""
@@ -45,7 +44,7 @@ def test_a_condition_says_that_it_is_false_where_a_value_is_missing(as_file: boo
     of_all, of_known = (LOANS["kind"] == "book").sum() / 600, (LOANS["kind"] == "book").mean()
     assert release["book_mean"].value == pytest.approx(of_all, abs=1e-4)
     told = "book is kind == 'book': false where kind is missing, and the row counts"
-    assert f'{told} (where = "not is_null(kind)" leaves it out)' in said(release)
+    assert f'{told} (where="not is_null(kind)" leaves it out)' in said(release)
     assert "where book is missing" not in said(release)
     assert release.rows()[0]["note"] == "false where kind is missing"
     filtered = ask(data, where="not is_null(kind)", **fields)
@@ -60,7 +59,7 @@ def test_a_condition_on_numbers_in_text_names_a_filter_that_leaves_other_text_ou
     ages = LOANS["age"].cast(pl.Int64, strict=False)
     assert release["old_mean"].value == pytest.approx((ages >= 18).sum() / 600, abs=1e-4)
     assert "old is age >= 18: false where age is missing or no plain number, and the row counts" in said(release)
-    assert 'where = "not is_null(number(age))"' in said(release)
+    assert 'where="not is_null(number(age))"' in said(release)
     filtered = ask(str(tmp_path / "loans.csv"), where="not is_null(number(age))", **fields)
     assert filtered["old_mean"].value == pytest.approx((ages >= 18).mean(), abs=1e-4)
 
@@ -128,12 +127,10 @@ def test_counts_of_rows_say_so() -> None:
 
 def test_the_bounds_of_means_and_sums_are_told() -> None:
     means = said(ask(means={"days": (0, 40)}, rows_per_unit=3, count=True))
-    assert "days within 0 to 40: values beyond count as the nearer bound" in means
-    assert "a total of days within 0 to 90: values beyond count as the nearer bound" in said(
-        ask(sums={"days": (0, 90)})
-    )
+    assert "days is clipped to [0, 40]" in means
+    assert "a total of days is clipped to [0, 90]" in said(ask(sums={"days": (0, 90)}))
     both = said(ask(means={"days": (0, 40), "more": (0, 40)}, columns={"more": "days + 1"}, rows_per_unit=3))
-    assert "days, more within 0 to 40: values beyond" in both
+    assert "days, more are clipped to [0, 40]" in both
     assert "within" not in said(ask(count=True))
 
 
@@ -151,14 +148,15 @@ def test_a_diagnosis_says_in_which_groups_people_are_checked() -> None:
     table = pl.DataFrame(rows, schema=["person", "branch", "days"], orient="row")
     asked: dict[str, Any] = {"means": {"days": (0, 60)}, "by": {"branch": ["a", "b"]}, "rows_per_unit": 20}
     both = ask(table, groups_per_unit=2, diagnose=True, **asked)
-    assert both["diagnosis"]["days_10_45"].value == pytest.approx(60, abs=0.1)
-    assert both["diagnosis"]["days_mixed"].value == pytest.approx(40, abs=0.1)
-    assert "days_10_45 counts people with all days between 6 and 27 in all groups they count in" in said(both)
+    assert both["diagnosis"]["days 6 to 27"].value == pytest.approx(60, abs=0.1)
+    assert both["diagnosis"]["days in several ranges"].value == pytest.approx(40, abs=0.1)
+    assert "'days 6 to 27' counts people with all days between 6 and 27 in all groups they count in" in said(both)
     notes = {row["answer"]: row["note"] for row in both.rows()}
-    assert notes["days_both"].endswith("people with days below 0 and above 60 over all groups they count in")
-    assert notes["days_above"].endswith("people with days above 60 in a group they count in, and none below 0")
+    both_sides = "days below 0 and above 60"
+    assert notes[both_sides].endswith(f"people with {both_sides} over all groups they count in")
+    assert notes["days above 60"].endswith("people with days above 60 in a group they count in, and none below 0")
     one = ask(table, groups_per_unit=1, diagnose=True, **asked)
-    assert one["diagnosis"]["days_10_45"].value == pytest.approx(100, abs=0.1)  # ties: the first group alone
+    assert one["diagnosis"]["days 6 to 27"].value == pytest.approx(100, abs=0.1)  # ties: the first group alone
     assert "all days between 6 and 27 in the group they count in" in said(one)
 
 
@@ -169,11 +167,11 @@ def test_a_diagnosis_says_which_rows_it_counts_and_what_few_are() -> None:
     assert release["answers"]["days_mean"].value == pytest.approx(15, abs=1e-3)
     text = said(release)
     assert (
-        "about 100 people (100 to 100) had more than 2 rows, rows without a value included: those that count in an "
-        "answer are scaled down to 2 if they are more" in text
+        "about 100 people (100 to 100) had more than 2 rows, rows without a value included: if more than 2 of them "
+        "count in an answer, they are scaled down to 2" in text
     )
-    assert text.count("by this alone the true sum and mean are") == 2
-    assert "rows_few counts people with at most 1 row" in text
+    assert text.count("which makes the sum and mean too") == 2
+    assert "'1 row' counts people with at most 1 row" in text
 
 
 # -- on the command line ----------------------------------------------------------------------------------------------
@@ -187,7 +185,6 @@ def test_notes_name_the_filter_as_a_flag(
     flags = ["release", "loans.csv", "--unit", "person", "--rows-per-unit", "3", "--mu", "1"]
     assert main([*flags, "--column", "book=kind == 'book'", "--mean", "book:0:1"]) == 0
     assert "(--where 'not is_null(kind)' leaves it out)" in " ".join(capsys.readouterr().out.split())
-    assert notes_in_flags('only rows where x = "y"') == 'only rows where x = "y"'
 
 
 def refusal_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

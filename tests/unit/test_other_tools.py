@@ -15,9 +15,9 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import cli
-from gaussmith.ledger.other_tools import both_ways, larger_reading
+from gaussmith.ledger.protection import both_ways, larger_reading
 from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units
-from gaussmith.numerics.pure import mu_of_pure
+from gaussmith.privacy.composition import mu_of_pure
 
 ROOT = Path(__file__).parents[2]
 YEAR = gm.Guarantee(epsilon=3, delta=1e-6)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.domains import People
-from gaussmith.domains.outlines import CIRCLE, _directions, ellipse, zonotope
-from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS
-from gaussmith.numerics.linear import Array
-from gaussmith.problem import Problem
-from gaussmith.problem.features import Features, of_coordinates, of_matrix, of_workload
+from gaussmith.domains.domain import Problem
+from gaussmith.domains.features import Features, of_coordinates, of_matrix, of_workload
+from gaussmith.domains.people import People
+from gaussmith.numerics.exact import Array
+from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS
+from gaussmith.report.outlines import CIRCLE, _directions, ellipse, outlines, zonotope
 
 AROUND = np.array([[np.cos(a), np.sin(a)] for a in np.linspace(0, 2 * np.pi, 97)])
 
@@ -32,7 +32,7 @@ def features(index: Sequence[int], centred: Sequence[bool] | bool = False) -> Fe
 def check(domain: Any, asked: Features, records: Array, first: int, second: int, neighbours: str) -> None:
     """`records` are what one record adds to every feature and, last, to the count."""
     problem = Problem(domain, asked, neighbours)
-    bodies = domain.outlines(problem, first, second)
+    bodies = outlines(problem, first, second)
     values = np.asarray(records, float)[:, [first, second]]
     if neighbours != ADD_REMOVE:
         (body,) = bodies
@@ -112,15 +112,15 @@ def test_a_box(neighbours: str, pair: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     "domain",
     [
-        gm.Ball(2, 3.0, centre=[1.0, -2.0]),
-        gm.Ball(3, 0.5),
-        gm.GaussianData([1.0, -2.0], [1, 2]).clipped_to(np.array([0.5, 3.0])),
+        gm.domains.Ball(2, 3.0, centre=[1.0, -2.0]),
+        gm.domains.Ball(3, 0.5),
+        gm.domains.GaussianData([1.0, -2.0], [1, 2]).clipped_to(np.array([0.5, 3.0])),
     ],
 )
 def test_round_domains(domain: Any, neighbours: str) -> None:
     """Each point is a record of full length: in its own two coordinates it is as far from the centre as any."""
     problem = Problem(domain, features([0, 1]), neighbours)
-    bodies = domain.outlines(problem, 0, 1)
+    bodies = outlines(problem, 0, 1)
     centre = domain.centre[:2] if problem.secret_count else np.zeros(2)
     cores = (bodies[0] - centre) / domain.radius[:2]
     assert np.linalg.norm(cores, axis=1) == pytest.approx(1 if problem.secret_count else 2)
@@ -141,14 +141,18 @@ def test_counted_records(neighbours: str, pair: tuple[int, int]) -> None:
     asked = features([0, 1, 2])
     check(gm.Counts(3, 2), asked, with_count(few), *pair, neighbours)
     check(gm.Counts(3, 3), asked, with_count(every), *pair, neighbours)
-    check(gm.Votes(3), asked, with_count(ranked), *pair, neighbours)
-    check(gm.SparseSum(3, 2, [1.0, 2.0, 4.0]), asked, with_count(sparse), *pair, neighbours)
+    check(gm.domains.Votes(3), asked, with_count(ranked), *pair, neighbours)
+    check(gm.domains.SparseSum(3, 2, [1.0, 2.0, 4.0]), asked, with_count(sparse), *pair, neighbours)
     check(gm.Cells(3), asked, with_count(np.eye(3)), *pair, neighbours)
     none = np.vstack([np.eye(3), np.zeros((1, 3))])
     check(gm.Cells(3, or_none=True), asked, with_count(none), *pair, neighbours)
-    check(gm.Points(points), asked, with_count(points), *pair, neighbours)
+    check(gm.domains.Points(points), asked, with_count(points), *pair, neighbours)
     matrix = np.array([[1.0, -1.0, 0.0], [0.0, 2.0, 1.0], [-1.0, -1.0, -1.0]])
-    for domain, records in ((gm.Points(points), points), (gm.Cells(3, or_none=True), none), (gm.Counts(3, 2), few)):
+    for domain, records in (
+        (gm.domains.Points(points), points),
+        (gm.Cells(3, or_none=True), none),
+        (gm.Counts(3, 2), few),
+    ):
         check(domain, of_matrix(matrix), with_count(records @ matrix.T), *pair, neighbours)
 
 
@@ -156,7 +160,7 @@ def test_runs_of_cells_are_drawn_and_marginals_are_not() -> None:
     runs = of_workload(gm.workloads.prefix(4))
     check(gm.Cells(4), runs, with_count(np.tri(4).T @ np.eye(4)), 0, 2, ADD_REMOVE)
     marginals = of_workload(gm.workloads.marginals((2, 2), 1))
-    assert gm.Cells(shape=(2, 2)).outlines(Problem(gm.Cells(shape=(2, 2)), marginals, ADD_REMOVE), 0, 1) == []
+    assert outlines(Problem(gm.Cells(shape=(2, 2)), marginals, ADD_REMOVE), 0, 1) == []
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)

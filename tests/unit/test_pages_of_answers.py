@@ -50,8 +50,31 @@ def test_style_for_phones_and_paper() -> None:
 
 
 def test_bounds_do_not_speak_of_the_count_beside_columns() -> None:
-    says = "no column is read"
+    says = "columns decide who is counted, and none has bounds"
     common: dict[str, Any] = {"unit": "p", "count": True, "guarantee": G}
     whole = gm.rehearse(gm.Request("a.csv", means={"x": (0, 1)}, rows_per_unit=2, **common))
     assert len(whole.pieces) > 1 and says not in page(whole)
     assert says in page(gm.rehearse(gm.Request("a.csv", **common)))
+
+
+def test_cells_of_several_columns_and_totals_have_axes_of_their_own() -> None:
+    values = {"origin": ["A", "B"], "dest": ["X", "Y"]}
+    asked: dict[str, Any] = {"marginals": [["origin"], ["origin", "dest"]], "values": values, "count": True}
+    rows = gm.rehearse(gm.Request("a.csv", guarantee=G, **asked), rows=500).rows()
+    axes = {
+        spec["layer"][1]["encoding"]["x"]["axis"]["title"]: [each["label"] for each in spec["data"]["values"]]
+        for spec in interval_specs(rows)
+    }
+    crossed = axes.pop("origin × dest")
+    assert len(crossed) == 9 and crossed[:2] == ["A · X", "A · Y"]
+    assert all("A · " not in label for labels in axes.values() for label in labels)
+    assert {"origin=A", "A"} & {label for labels in axes.values() for label in labels}
+
+
+def test_marginals_in_groups_have_an_axis_for_each_table() -> None:
+    rows = [
+        {"g": "k", "answer": name, "value": 5.0, "lower": 3.0, "upper": 7.0, "standard_error": 1.0, "status": "noisy"}
+        for name in ("origin=A", "origin=B", "origin=A, dest=X", "dest=Y", "dest=Y_share")
+    ]
+    titles = [spec["layer"][1]["encoding"]["x"]["axis"]["title"] for spec in interval_specs(rows)]
+    assert titles == ["origin", "origin × dest", "dest", "share of dest"]

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.requests.parts import merge, parts_of
 from gaussmith.requests.question import Question
-from gaussmith.statistics import Means
+from gaussmith.requests.translation import merge, parts_of
+from gaussmith.statistics.mean import Means
 
 LOUD, QUIET = gm.Guarantee(mu=1e6), gm.Guarantee(mu=1)
 TABLE = pl.DataFrame(
@@ -70,7 +70,8 @@ def test_it_is_saved_told_and_stated(neighbours: str, by: dict[str, list[str]], 
     assert list(errors.values()) == pytest.approx(plan.standard_errors)
     assert np.sqrt(np.diag(plan.covariance())) == pytest.approx(plan.standard_errors)
     assert plan.expected_squared_error == pytest.approx((plan.standard_errors[:-1] ** 2).sum(), rel=1e-6)
-    assert plan.maximum_error() > plan.standard_errors[:-1].max() and plan.optimality < 1.5
+    loose = 3 if by and neighbours == "replace-one" else 1.5  # draws that read one column are bounded apart
+    assert plan.maximum_error() > plan.standard_errors[:-1].max() and plan.optimality < loose
     assert all(name in str(plan) for name in NAMES) and "Chosen" in plan.explain()
     assert set(plan.shares()) == {""} and sum(plan.shares().values()) == pytest.approx(1)
     release = gm.release(gm.Request(TABLE, **ASKED, **people, guarantee=LOUD))
@@ -117,7 +118,7 @@ def test_damaged_pieces_are_refused() -> None:
     plan = gm.Request(TABLE, **ASKED, guarantee=QUIET).plan
     fields = json.loads(plan.to_json())
     fields["questions"][0]["pieces"][1]["answers"] = [7]
-    with refused("question-answers-not-in-plan"):
+    with refused(damaged("whose answers are not in the plan")):
         gm.read(json.dumps(fields))
     with refused("question-of-several-draws"):
         plan.block  # noqa: B018

@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from refusals import refusal, refused
+from refusals import damaged, refusal, refused
 
 import gaussmith as gm
 from gaussmith.errors import DomainError, PlanError, RequestError
-from gaussmith.plans.certificate import verify
-from gaussmith.plans.certified_grid import NOISE_BITS, Grid
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.certified_grid import NOISE_BITS, Grid
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
@@ -83,7 +83,7 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
             block_fields = fields["draws"][0]["block"]
             stated = gm.Guarantee.from_dict(block_fields["guarantee"]).mu
             block_fields["guarantee"] = {"mu": stated * (1 + excess)}
-            with refused("draw-does-not-fit-tie" if fields["ties"] else "share-too-large"):
+            with refused(damaged("a draw that does not fit its tie") if fields["ties"] else damaged("is too large")):
                 gm.Plan.from_json(json.dumps(fields))
 
 
@@ -91,31 +91,31 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
     ("change", "words"),
     [
         (lambda f: f.update(format=99), refusal("unknown-plan-format", format=99)),
-        (lambda f: f.update(extra=1), refusal("plan-fields-differ", fields=("extra",))),
-        (lambda f: f.pop("neighbours"), refusal("plan-fields-differ", fields=("neighbours",))),
+        (lambda f: f.update(extra=1), damaged("that are missing or not known")),
+        (lambda f: f.pop("neighbours"), damaged("that are missing or not known")),
         (lambda f: f.update(neighbours="friends"), refusal("unknown-neighbours", neighbours="friends")),
-        (lambda f: f.update(neighbours="replace-one"), "draws-of-other-neighbours"),
-        (lambda f: f.update(draws=[]), "question-answers-not-in-plan"),
-        (lambda f: f.update(draws=None), "plan-damaged"),
-        (lambda f: f["draws"].append(f["draws"][0]), "draws-spend-too-much"),
-        (lambda f: f["draws"][0].update(extra=1), "draw-not-understood"),
-        (lambda f: f["draws"][0].update(neighbours="replace-one"), "share-too-large"),
-        (lambda f: f["draws"][0].update(guarantee={"mu": 0.01}), "share-too-large"),
-        (lambda f: block_of(f).pop("shape"), refusal("plan-fields-differ", fields=("shape",))),
+        (lambda f: f.update(neighbours="replace-one"), damaged("draws whose neighbours differ from the plan's")),
+        (lambda f: f.update(draws=[]), damaged("whose answers are not in the plan")),
+        (lambda f: f.update(draws=None), damaged("cannot be read")),
+        (lambda f: f["draws"].append(f["draws"][0]), damaged("draws that spend too much")),
+        (lambda f: f["draws"][0].update(extra=1), damaged("a draw that cannot be read")),
+        (lambda f: f["draws"][0].update(neighbours="replace-one"), damaged("is too large")),
+        (lambda f: f["draws"][0].update(guarantee={"mu": 0.01}), damaged("is too large")),
+        (lambda f: block_of(f).pop("shape"), damaged("that are missing or not known")),
         (lambda f: block_of(f)["domain"].update(kind="torus"), refusal("unknown-domain-kind", kind="torus")),
         (lambda f: block_of(f).update(neighbours="friends"), refusal("unknown-neighbours", neighbours="friends")),
         (lambda f: block_of(f)["shape"]["lift"].update(kind="magic"), refusal("unknown-matrix-kind", kind="magic")),
-        (lambda f: block_of(f)["shape"].pop("counted"), "plan-damaged"),
+        (lambda f: block_of(f)["shape"].pop("counted"), damaged("cannot be read")),
         (
             lambda f: block_of(f)["shape"].update(counted=not block_of(f)["shape"]["counted"]),
-            "features-do-not-match-answers",
+            damaged("features for other answers"),
         ),
-        (lambda f: f.update(questions=[]), "plan-questions-not-distinct"),
-        (lambda f: f["questions"].append(f["questions"][0]), "plan-questions-not-distinct"),
-        (lambda f: f["questions"][0]["pieces"][0].update(draw=1), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0]["pieces"][0].update(draw=-1), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0]["pieces"][0].update(answers=[0, 3]), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0]["pieces"][0].update(answers=[-1]), "question-answers-not-in-plan"),
+        (lambda f: f.update(questions=[]), damaged("questions with the same name, or no questions")),
+        (lambda f: f["questions"].append(f["questions"][0]), damaged("questions with the same name, or no questions")),
+        (lambda f: f["questions"][0]["pieces"][0].update(draw=1), damaged("whose answers are not in the plan")),
+        (lambda f: f["questions"][0]["pieces"][0].update(draw=-1), damaged("whose answers are not in the plan")),
+        (lambda f: f["questions"][0]["pieces"][0].update(answers=[0, 3]), damaged("whose answers are not in the plan")),
+        (lambda f: f["questions"][0]["pieces"][0].update(answers=[-1]), damaged("whose answers are not in the plan")),
     ],
 )
 def test_plans_that_are_not_understood_are_refused(change, words):
@@ -171,13 +171,13 @@ def test_a_plan_that_is_not_json_is_refused():
         (lambda: gm.Box([0, 0], [1, 1], ["a", "a"]), DomainError, refusal("coordinate-name-twice", name="a")),
         (lambda: gm.Box([-1e308], [1e308]), DomainError, "bounds-out-of-scale"),
         (lambda: gm.Box([0], [1e-310]), DomainError, "bounds-out-of-scale"),
-        (lambda: gm.Ball(0, 1), DomainError, refusal("whole-number-out-of-range", name="dimension", value=0)),
-        (lambda: gm.Ball(3, 0), DomainError, refusal("number-out-of-range", name="radius", value=0)),
-        (lambda: gm.Ball(3, float("nan")), DomainError, refusal("number-out-of-range", name="radius")),
-        (lambda: gm.Ball(3, 1e-200), DomainError, "radius-too-small"),
-        (lambda: gm.Ball(3, 1, [0, 0]), DomainError, refusal("centre-does-not-match-dimension", shape=(2,))),
+        (lambda: gm.domains.Ball(0, 1), DomainError, refusal("whole-number-out-of-range", name="dimension", value=0)),
+        (lambda: gm.domains.Ball(3, 0), DomainError, refusal("number-out-of-range", name="radius", value=0)),
+        (lambda: gm.domains.Ball(3, float("nan")), DomainError, refusal("number-out-of-range", name="radius")),
+        (lambda: gm.domains.Ball(3, 1e-200), DomainError, "radius-too-small"),
+        (lambda: gm.domains.Ball(3, 1, [0, 0]), DomainError, refusal("centre-does-not-match-dimension", shape=(2,))),
         (
-            lambda: gm.Ball(2, 1, names=["a"]),
+            lambda: gm.domains.Ball(2, 1, names=["a"]),
             DomainError,
             refusal("names-do-not-match-coordinates", names=1, coordinates=2),
         ),
@@ -212,7 +212,7 @@ def test_a_plan_that_is_not_json_is_refused():
             PlanError,
             refusal("missing-outside-bounds", column="age", low=0, high=100),
         ),
-        (lambda: gm.plan(gm.Ball(2, 1), G, missing={"0": 1}), PlanError, "missing-not-for-this-domain"),
+        (lambda: gm.plan(gm.domains.Ball(2, 1), G, missing={"0": 1}), PlanError, "missing-not-for-this-domain"),
         (lambda: gm.plan(gm.Records(), G), PlanError, "no-answers"),
         (lambda: gm.plan(BOX, gm.Guarantee(mu=1e-16)).certify(), PlanError, "guarantee-too-small-for-rounding"),
         (lambda: gm.plan(BOX, G, answers="means").errors(), PlanError, refusal("number-out-of-range", name="rows")),

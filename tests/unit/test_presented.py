@@ -50,7 +50,7 @@ def test_a_cut_interval_covers_whatever_lies_inside() -> None:
 
 
 def test_gaussian_data_has_no_bounds_to_cut_to() -> None:
-    plan = gm.plan(gm.GaussianData(mean=[5.0], sd=[1.0]), G, answers="means")
+    plan = gm.plan(gm.domains.GaussianData(mean=[5.0], sd=[1.0]), G, answers="means")
     release = noisy_release(plan, [5_000.0, 100.0])
     assert release[0].value == pytest.approx(55) and release[0].interval()[1] > 55
 
@@ -210,7 +210,7 @@ def test_counts_of_tables_are_not_negative_and_tables_keep_their_total() -> None
 
 
 def test_all_numbers_of_a_row_have_the_same_decimals() -> None:
-    from gaussmith.words.presentations import _alike
+    from gaussmith.report.views import _alike
 
     assert _alike([21.0, 20.82, 21.17]) == ["21.00", "20.82", "21.17"]
     assert _alike([-0.0, 0.0, 1250.0]) == ["0", "0", "1,250"]

@@ -14,13 +14,13 @@ from fixed_noise import fixed_noise
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith import staged_release
 from gaussmith.cli import main
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.units import square_units
+from gaussmith.pipeline import staged_release
+from gaussmith.planning.learned_cells import Quantile, last_edges, number_at, place_of, spread_edges
+from gaussmith.planning.staging import ANSWERS, Seen, StageStep
 from gaussmith.releases.path import seen_of
-from gaussmith.stages import ANSWERS, Seen, Step
-from gaussmith.stages.quantile_cells import Quantile, last_edges, number_at, place_of, spread_edges
 
 G = gm.Guarantee(mu=3)
 X = np.sort(10 * np.exp(np.sin(np.arange(900) * 1.7)))  # between 3.7 and 27.2
@@ -215,7 +215,7 @@ def test_what_stands_in_for_missing_values_stays_where_cells_are_lost() -> None:
         missing={"empty": 0.25}, guarantee=gm.Guarantee(mu=3),
     )  # fmt: skip
     assert request.plan.staging is not None and request.plan.staging.planner is not None
-    step = Step(ANSWERS, None, {"cells": {"x": [1.0, 2.0]}, "unknown": [["empty", "value"]]})
+    step = StageStep(ANSWERS, None, {"cells": {"x": [1.0, 2.0]}, "unknown": [["empty", "value"]]})
     made = request.plan.staging.planner(step, G)
     assert "x_median" in made.names and "empty_median" not in made.names
     rules = [draw.row_rule for draw in made.draws if draw.row_rule is not None]
@@ -228,7 +228,7 @@ def test_the_most_cells_that_can_be_found_are_planned() -> None:
     request = ask(quantiles={"x": levels}, bins={"x": "private"})
     far = [Quantile(2.0 ** (2 * k - 20), 2.0 ** (2 * k - 18), True) for k in range(20)]
     assert request.plan.staging is not None and request.plan.staging.planner is not None
-    step = Step(ANSWERS, None, {"cells": {"x": list(last_edges(far))}, "unknown": []})
+    step = StageStep(ANSWERS, None, {"cells": {"x": list(last_edges(far))}, "unknown": []})
     assert len(request.plan.staging.planner(step, G).names) == 20
 
 

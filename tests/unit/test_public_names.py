@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import gaussmith as gm
 from gaussmith import errors
 
@@ -14,6 +16,23 @@ def test_every_public_name_is_there() -> None:
     for name in gm.__all__:
         assert getattr(gm, name).__name__ == name
         assert name in dir(gm)
+
+
+def test_research_domains_are_names_of_two_packages_and_the_face_says_where() -> None:
+    for name in gm.domains.RESEARCH:
+        assert getattr(gm.domains, name) is getattr(gm.papers, name) and not hasattr(gm, name)
+        with pytest.raises(AttributeError, match=f"write gaussmith.domains.{name}"):
+            getattr(gm, name)
+    assert {name for name in gm.papers.__all__ if name in gm.domains.__all__} == set(gm.domains.RESEARCH)
+    with pytest.raises(AttributeError, match=r"no attribute 'Bal'$"):
+        gm.Bal  # noqa: B018
+
+
+def test_every_public_name_of_the_papers_is_there() -> None:
+    """Whatever modules were imported before: none of them has the name of a function."""
+    for module in (gm.papers, gm.audit):
+        for name in module.__all__:
+            assert getattr(module, name).__module__.startswith(("gaussmith.", "functools")), name
 
 
 def test_every_error_is_a_public_name() -> None:

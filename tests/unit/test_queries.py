@@ -1,4 +1,4 @@
-"""Queries, views and lazy frames: what mixes rows needs a promise, and what was promised is told."""
+"""Queries and views need a promise; what was promised, and what a lazy frame is, is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import refusal, refused
 
 import gaussmith as gm
 from gaussmith.cli import main
@@ -18,62 +18,34 @@ G = gm.Guarantee(mu=1)
 TOLD = "the table is the result of a query: the guarantee is about its rows"
 PROMISED = f"{TOLD}, each promised to depend on the rows of one person only"
 
-ROW_BY_ROW = [
+QUERIES = [
     "select a + 1 as a from visits where b = 1 and a >= 3",
     "with t as (from visits) select * from t",
-    "with x as (select a, b from visits), y as (from x where b = 0) select a from y",
     "from evens",
     "select a from visits order by a",
-    "select a from visits where false",
-    "select a from visits where a in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
-    "select uuid, a from uuids",
-    "from query_table('visits')",
-    "select a from (select * from visits) v -- limit 3",
-    "select case when a > 1 then 1 else 0 end a, today() n from visits",
     "select double_of(a) a from visits",
-]
-MIXED = [
     "select count(*) a from visits",
     "select max(a) a from visits group by p",
-    "select last(a) a from visits",
-    "from totals",
-    "from nested",
     "select distinct a from visits",
-    "select distinct on (b) a from visits",
     "select a, row_number() over () w from visits",
-    "select a, sum(a) over (partition by p) w from visits",
-    "select a from visits qualify row_number() over () = 1",
-    "from windows",
     "select a from visits limit 3",
-    "select a from visits offset 2",
-    "from visits order by a limit 2",
-    "from few()",
     "select a from visits where a > (select avg(a) from visits)",
-    "select a from visits where a in (select b from visits)",
-    "select a, (select 1) one from visits",
-    "select exists(from visits) a",
-    "select array(select a from visits) a",
     "select v.a from visits v join visits w on v.p = w.p",
-    "select v.a from visits v semi join visits w on v.p = w.p",
-    "select v.a from visits v, lateral (select v.a + 1) w",
-    "select a from visits union all select a from visits",
-    "from visits except select * from visits where a = 3",
     "select a from visits using sample 3",
-    "select a from visits tablesample 10%",
     "select unnest([1, 2]) a from visits",
-    "with recursive t(n) as (select 1 union all select n + 1 from t where n < 3) select n from t",
     "from range(5)",
-    "from duckdb_tables()",
-    "summarize visits",
     "select rowid a from visits",
-    "select a from visits where RowId < 3",
-    "from places",
-    "select stats(a) a from visits",
-    'select "stats" (a) a from visits',
-    "select a.stats() b from visits",
-    "select a from visits where random /* x */ () < 0.5",
-    "select chance(a) a from visits",
 ]
+ATTACKS = {
+    "a zero-width space before a bracket": "query=select stats\u200b(a) a from visits",
+    "a comment that a carriage return ends": "query=select stats -- all rows\r (a) a from visits",
+    "a query in a text": "query=from query('select sta' || 'ts(a) a from visits')",
+    "a macro with a quoted name": 'query=select "sta""ts"(a) a from visits',
+    "a view with a quoted name": 'query=select a from "every""row"',
+    "a generated column": "table=made",
+    "a view named in a text": "query=from query_table('every' || ' row')",
+}
+"""In each of these one person changes every row, through functions that look at the whole table."""
 
 
 @pytest.fixture(scope="module")
@@ -83,53 +55,89 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
         for statement in (
             "create table visits as select i::double a, i % 2 b, i // 2 p, 'x' s from range(10) t(i)",
             "create view evens as select * from visits where b = 0",
-            "create view uuids as select s as uuid, a from visits",
             "create view totals as select p, sum(a) a from visits group by p",
-            "create view nested as select * from totals where a > 3",
-            "create view windows as select a, row_number() over () w from visits",
-            "create view places as select rowid r, a from visits",
             "create macro double_of(x) as x + x",
-            "create macro chance(x) as x + random()",
-            "create macro few() as table select a from visits limit 3",
+            'create macro "sta""ts"(x) as stats(x)',
+            'create view "every row" as select stats(a) a from visits',
+            'create view "every""row" as select stats(a) a from visits',
+            "create table made (a double, b integer, s varchar generated always as (stats(a)) virtual)",
+            "insert into made select a, b from visits",
+            'create table "Quo""ted" (a double, "GENERATED" integer default 3, c double as (a + 1))',
+            "create schema old; create table old.visits as select 1.0 a",
+            "create table old.plain (a double)",
+            "create table old.made (a double)",
         ):
             connection.execute(statement)
     return f"duckdb://{path}"
 
 
-@pytest.mark.parametrize("query", ROW_BY_ROW)
-def test_queries_that_look_at_one_row_at_a_time(query: str, database: str) -> None:
-    assert open_source(f"{database}?query={query}").told_query == "rows"
-
-
-@pytest.mark.parametrize("query", MIXED)
-def test_queries_that_may_mix_rows_need_a_promise(query: str, database: str) -> None:
-    with refused("query-may-mix-rows") as caught:
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_needs_a_promise(query: str, database: str) -> None:
+    with refused("row-per-row-not-promised", kind="a query"):
         open_source(f"{database}?query={query}")
-    assert caught.value.__context__ is None
-    with refused("query-may-mix-rows"):
+    with refused("row-per-row-not-promised", kind="a query"):
         open_source({"path": f"{database}?query={query}", "row_per_row": False})
     assert open_source({"path": f"{database}?query={query}", "row_per_row": True}).told_query == "promised"
 
 
-def test_views_are_looked_through(database: str) -> None:
-    assert open_source(f"{database}?table=visits").told_query == ""
-    assert open_source(f"{database}?table=evens").told_query == "rows"
-    for view in ("totals", "nested", "windows", "places"):
-        with refused("query-may-mix-rows"):
-            open_source(f"{database}?table={view}")
-        assert open_source({"path": f"{database}?table={view}", "row_per_row": True}).told_query == "promised"
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_mixes_rows_is_refused_before_any_charge(attack: str, database: str, tmp_path: Path) -> None:
+    address = f"{database}?{ATTACKS[attack]}"
+    ledger = gm.Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=2))
+    with refused("row-per-row-not-promised"):
+        gm.release(gm.Request(address, count=True, guarantee=G), ledger=ledger)
+    assert not ledger.history()
+    promised = gm.Request({"path": address, "row_per_row": True}, count=True, guarantee=G)  # DuckDB can run it
+    assert PROMISED in list(gm.release(promised).row_rule.notes())
 
 
-def test_a_query_is_judged_without_a_look_at_the_data(tmp_path: Path) -> None:
-    """With statistics DuckDB would see that a filter of an empty, or a full, table leaves nothing to do."""
-    for rows in (0, 1, 5000):
-        with duckdb.connect(str(tmp_path / f"{rows}.db")) as connection:
-            connection.execute(f"create table visits as select i::double a from range({rows}) t(i)")
-        address = f"duckdb://{tmp_path / f'{rows}.db'}?query="
-        assert open_source(address + "select a from visits where a < -1").told_query == "rows"
-        assert open_source(address + "select a from visits where a > -1 order by a").told_query == "rows"
-        with refused("query-may-mix-rows"):
-            open_source(address + "select distinct a from visits where a < -1")
+def test_every_view_and_every_table_with_generated_columns_needs_a_promise(database: str) -> None:
+    views = dict.fromkeys(("evens", "totals", "Evens", '"every row"', '"every""row"', "duckdb_tables"), "a view")
+    made = dict.fromkeys(("made", "MADE", "main.made", '"Quo""ted"'), "a table with generated columns")
+    for name, kind in {**views, **made}.items():
+        with refused("row-per-row-not-promised", kind=kind):
+            open_source(f"{database}?table={name}")
+        assert open_source({"path": f"{database}?table={name}", "row_per_row": True}).told_query == "promised"
+    for table in ("visits", "VISITS", '"visits"', "main.visits", "old.visits", "old.plain"):
+        assert open_source(f"{database}?table={table}").told_query == ""
+    with refused("row-per-row-not-promised", kind="a table with generated columns"):
+        open_source(f"{database}?table=old.made")  # by its name alone, which another table has too
+
+
+def test_the_promise_in_every_notation(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"{database}?table=evens"
+    said = 'source={"path": "duckdb://…", "row_per_row": True}'
+    with refused(refusal("row-per-row-not-promised", says=said)):
+        gm.release(gm.Request(address, sums={"a": (0, 9)}, guarantee=G))
+    file = tmp_path / "request.toml"
+    for source, code in ((f'"{address}"', 2), (f'{{ path = "{address}", row_per_row = true }}', 0)):
+        file.write_text(f"source = {source}\nguarantee = {{ mu = 1 }}\nsums = {{ a = [0, 9] }}\n")
+        for command in ("plan", "release", "rehearse"):
+            assert main([command, str(file)]) == code
+            told = " ".join(capsys.readouterr().err.split())
+            assert ('source = { path = "duckdb://…", row_per_row = true }' in told) == (code == 2)
+    asked = ["--epsilon", "1", "--delta", "1e-6", "--out", str(tmp_path / "suggested.toml")]
+    assert main(["suggest", address, *asked]) == 2
+    assert "only: --row-per-row" in " ".join(capsys.readouterr().err.split())
+    assert main(["suggest", address, *asked, "--row-per-row"]) == 0
+    assert main(["plan", str(tmp_path / "suggested.toml")]) == 0
+
+
+def test_a_cast_that_fails_for_one_record_ends_after_the_charge(tmp_path: Path) -> None:
+    """As SECURITY.md says; with try_cast the value is missing."""
+    with duckdb.connect(str(tmp_path / "study.db")) as connection:
+        connection.execute("create table visits (a varchar)")
+        connection.execute("insert into visits values ('1'), ('x')")
+    for number, (expression, fails) in enumerate({"cast(a as double)": True, "try_cast(a as double)": False}.items()):
+        ledger = gm.Ledger.create(tmp_path / f"{number}.ledger", gm.Guarantee(mu=2))
+        path = f"duckdb://{tmp_path / 'study.db'}?query=select {expression} a from visits"
+        request = gm.Request({"path": path, "row_per_row": True}, sums={"a": (0, 9)}, guarantee=G)
+        if fails:
+            with refused("data-not-readable"):
+                gm.release(request, ledger=ledger, id="one")
+        else:
+            gm.release(request, ledger=ledger, id="one")
+        assert len(ledger.history()) == 1
 
 
 def test_what_is_told_of_queries(database: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +148,7 @@ def test_what_is_told_of_queries(database: str, capsys: pytest.CaptureFixture[st
 
     frame = pl.DataFrame({"a": [1.0]})
     assert TOLD not in notes(frame) and TOLD not in notes(f"{database}?table=visits")
-    assert TOLD in notes(frame.lazy()) and TOLD in notes(f"{database}?table=evens")
+    assert TOLD in notes(frame.lazy())
     assert TOLD in notes(duckdb.sql("select 1.0 a"))
     connection = duckdb.connect()
     connection.execute("create table t as select 1.0 a")
@@ -149,7 +157,7 @@ def test_what_is_told_of_queries(database: str, capsys: pytest.CaptureFixture[st
     assert PROMISED in notes({"path": totals, "row_per_row": True})
     for command in ("plan", "release"):
         assert main([command, totals, "--sum", "a:0:9", "--mu", "1"]) == 2
-        assert "it may mix rows" in capsys.readouterr().err
+        assert "only: --row-per-row" in " ".join(capsys.readouterr().err.split())
         assert main([command, totals, "--sum", "a:0:9", "--mu", "1", "--row-per-row"]) == 0
         assert PROMISED in " ".join(capsys.readouterr().out.split())
 

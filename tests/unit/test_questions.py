@@ -12,7 +12,8 @@ from refusals import refusal, refused
 from visits import LOUD, VISITS, G, ask, rounded
 
 import gaussmith as gm
-from gaussmith.domains import Box, People, Records
+from gaussmith.domains.box import Box, Records
+from gaussmith.domains.people import People
 
 # -- people -----------------------------------------------------------------------------------------------------------
 

@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from refusals import Expected, refusal, refused
+from refusals import Expected, damaged, refusal, refused
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.lift_norms import largest_listed
+from gaussmith.domains.domain import Law
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.extremes import largest_listed
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.files import find_files
 from gaussmith.engines.numpy import NUMPY
 from gaussmith.expressions.keys import declare_groups
-from gaussmith.ledger import Ledger
+from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.chain import check_links, seal
 from gaussmith.numerics.intervals import Intervals
-from gaussmith.numerics.linear import Dense, Exchangeable
+from gaussmith.numerics.matrices import Dense, Exchangeable
 from gaussmith.numerics.packed_arrays import unpack
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.problem.law import Law
 from gaussmith.totals.opened import open_data
 
 G = gm.Guarantee(mu=1)
@@ -105,16 +105,16 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
     ),
     "columns of an exchangeable matrix": (
         lambda: Exchangeable(2, 1.0, 0.0).scaled(np.array([1.0, 2.0])),
-        "exchangeable-columns-scaled-apart",
+        damaged("columns with different scales"),
     ),
-    "an unknown law": (lambda: Law.from_dict({"kind": "magic"}), refusal("unknown-law-kind", kind="magic")),
+    "an unknown law": (lambda: Law.from_dict({"kind": "magic"}), damaged("a law of unknown kind")),
     "a damaged matrix": (
         lambda: unpack({"shape": [2], "doubles": "!"}),
-        "stored-matrix-damaged",
+        damaged("a damaged matrix"),
     ),
     "a lift of other columns": (
         lambda: BOX.largest(Dense(np.ones((2, 7))), "replace-one"),
-        refusal("lift-does-not-match-domain", columns=7, coordinates=2),
+        damaged("a lift of"),
     ),
     "corners of a large box": (lambda: gm.Box(np.zeros(60), np.ones(60)).corners(), "too-many-corners-of-box"),
     "a dense lift of a large box": (
@@ -123,15 +123,18 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
     ),
     "intervals that stop before they start": (
         lambda: Intervals(np.array([2]), np.array([2]), np.eye(3)),
-        "intervals-out-of-place",
+        damaged("intervals out of range"),
     ),
-    "intervals as a lift": (lambda: INTERVALS.exact_times(np.array([1, 2, 3])), "intervals-as-lift"),
+    "intervals as a lift": (lambda: INTERVALS.exact_times(np.array([1, 2, 3])), damaged("intervals as a lift")),
     "marginals scaled apart": (
         lambda: marginal_maps()[0].scaled(np.arange(1.0, 4901.0)),
-        "marginal-columns-scaled-apart",
+        damaged("columns with different scales"),
     ),
-    "decoding as a lift": (lambda: marginal_maps()[1].exact_times(np.ones(3, dtype=np.int64)), "decoding-as-lift"),
-    "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), "decoding-scaled"),
+    "decoding as a lift": (
+        lambda: marginal_maps()[1].exact_times(np.ones(3, dtype=np.int64)),
+        damaged("decoding as a lift"),
+    ),
+    "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), damaged("decoding with a scale")),
     "a plan that is no request's": (lambda: open_data([[0.5, 1.0]], gm.plan(BOX, G).draws[0]), "plan-not-of-a-request"),
     "records that are too many": (
         lambda: largest_listed(Dense(np.ones((1, 1))), None, "add-remove"),

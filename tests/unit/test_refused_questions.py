@@ -153,7 +153,7 @@ REFUSED = {
     ),
     "unit in a question": (
         {"questions": [{"count": True, "unit": "p"}]},
-        refusal("unknown-key-in-question", says="write it above the questions", key="unit", question=1),
+        refusal("unknown-key-in-question", says="write unit=… above the questions", key="unit", question=1),
     ),
     "no table": (
         {"questions": [3]},

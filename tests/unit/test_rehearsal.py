@@ -11,7 +11,7 @@ from gaussmith import mechanism
 from gaussmith.engines.duckdb import DuckDB
 from gaussmith.engines.polars import Polars
 from gaussmith.engines.source import Source
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import RecordTotals
 
 TABLE = pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})
 
@@ -44,7 +44,7 @@ def test_the_same_plan_and_columns_are_rehearsed_once(emptied: list[int]) -> Non
 def test_what_fails_is_asked_again(emptied: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     plan = gm.Request(TABLE, sums={"x": (0, 1)}, guarantee=gm.Guarantee(mu=1)).plan
     with monkeypatch.context() as broken:
-        broken.setattr(Records, "total", None)
+        broken.setattr(RecordTotals, "total", None)
         with pytest.raises(gm.GaussmithError):
             mechanism.prepare_request(plan, TABLE)
     mechanism.prepare_request(plan, TABLE)

@@ -13,8 +13,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases import Release
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.releases.release import Release
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 PEOPLE = gm.Box({"age": (0, 100), "visits": (0, 80)})

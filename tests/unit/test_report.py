@@ -16,15 +16,16 @@ from noisy import noisy_release
 from refusals import Expected, refusal, refused
 
 import gaussmith as gm
-from gaussmith.domains.outlines import ellipse, zonotope
-from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard
-from gaussmith.report import charts, spectra, vectors
-from gaussmith.report.cell_charts import cell_pictures
+from gaussmith.planning.block import compare_block, compare_release, share_of_standard
+from gaussmith.report import charts
+from gaussmith.report import charts as spectra
+from gaussmith.report import drawing as vectors
+from gaussmith.report.charts import cell_pictures, differences, noise_covariance, pair
 from gaussmith.report.drawing import draw
 from gaussmith.report.error_bars import _domain, caption_of, interval_specs
-from gaussmith.report.geometry import differences, noise_covariance, pair
+from gaussmith.report.outlines import ellipse, zonotope
 from gaussmith.report.page import page
-from gaussmith.words.plans import plan_text
+from gaussmith.report.plans import plan_text
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 SQUARE = gm.Box({"a": (0, 1), "b": (0, 1)})
@@ -72,7 +73,7 @@ def test_the_outline_of_a_zonotope_holds_all_its_points_and_touches_its_corners(
 
 
 def test_a_ball_is_drawn_round() -> None:
-    plan = gm.plan(gm.Ball(5, 2.0, centre=[1, 0, 0, 0, 0]), G)
+    plan = gm.plan(gm.domains.Ball(5, 2.0, centre=[1, 0, 0, 0, 0]), G)
     body, mirror = differences(plan.block, 0, 1)
     assert np.allclose(np.linalg.norm(body - [1, 0], axis=1), 2)
     assert np.allclose(mirror, -body)
@@ -127,7 +128,7 @@ PLANS = {
     "one and count": gm.plan(gm.Box([0], [9]), G, count=True),
     "count": gm.plan(gm.Records(), G, count=True),
     "public": gm.plan(SQUARE, G, neighbours="replace-one", count=True),
-    "ball": gm.plan(gm.Ball(3, 1.0), G),
+    "ball": gm.plan(gm.domains.Ball(3, 1.0), G),
     "wide": gm.plan(gm.Box(np.zeros(300), np.ones(300)), G, count=True),
 }
 
@@ -151,10 +152,17 @@ def test_no_page_starts_a_vega_engine(monkeypatch: pytest.MonkeyPatch) -> None:
             assert draw(kind(block), "").startswith("<svg")
 
 
-def test_what_is_not_drawn_here_is_drawn_by_vega() -> None:
+def test_a_chart_with_unknown_marks_is_a_mistake() -> None:
     spec = charts.plan_spec(gm.plan(SQUARE, G).block)
-    assert "mark-group" not in draw(spec, "")
-    assert "mark-group" in draw({**spec, "layer": [{"mark": {"type": "tick"}, "encoding": {}}, *spec["layer"]]}, "")
+    with pytest.raises(vectors.NotDrawn, match="a mark"):
+        draw({**spec, "layer": [{"mark": {"type": "tick"}, "encoding": {}}, *spec["layer"]]}, "")
+
+
+def test_a_chart_without_values_has_its_axes() -> None:
+    axis = {"title": "error", "tickCount": 2}
+    encoding = {each: {"field": each, "type": "quantitative", "axis": axis} for each in "xy"}
+    spec = charts.chart(100, 100) | {"data": {"values": []}, "mark": {"type": "point"}, "encoding": encoding}
+    assert draw(spec, "nothing").count("error</text>") == 2
 
 
 @pytest.mark.parametrize(
@@ -212,19 +220,19 @@ def test_a_plan_reads_in_80_columns_and_says_what_n_is() -> None:
 
 COUNTED = {
     "counts": gm.plan(gm.Counts(4, at_most=2), G, count=True),
-    "votes": gm.plan(gm.Votes(3), G),
-    "sparse": gm.plan(gm.SparseSum(4, at_most=2, bound=[1.0, 2, 3, 4]), G, neighbours="replace-one"),
+    "votes": gm.plan(gm.domains.Votes(3), G),
+    "sparse": gm.plan(gm.domains.SparseSum(4, at_most=2, bound=[1.0, 2, 3, 4]), G, neighbours="replace-one"),
     "cells": gm.plan(gm.Cells(4), G, neighbours="replace-one"),
     "cells or none": gm.plan(gm.Cells(4, or_none=True), G, count=True),
     "prefix": gm.plan(gm.Cells(6), G, answers=gm.workloads.prefix(6)),
-    "points": gm.plan(gm.Points([[0.0, 1.0], [2.0, 5.0], [3.0, -3.0]]), G),
+    "points": gm.plan(gm.domains.Points([[0.0, 1.0], [2.0, 5.0], [3.0, -3.0]]), G),
 }
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
     """What is drawn of one record lies inside the outline of the noise, and some of it touches a side of its box."""
-    from gaussmith.report.geometry import differences, noise_covariance
+    from gaussmith.report.charts import differences, noise_covariance
 
     plan = COUNTED[name]
     for i, j in ((0, 1), (1, 0), (0, plan.answers.size if plan.answers.count and not plan.block.public_count else 1)):
@@ -239,7 +247,7 @@ def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_spectrum_adds_up_to_the_total(name: str) -> None:
-    from gaussmith.plans.standard_gaussian import spectrum
+    from gaussmith.planning.block import spectrum
 
     plan = COUNTED[name]
     sizes, standard = spectrum(plan.block)

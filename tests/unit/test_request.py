@@ -96,7 +96,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
         ("source = ", "request-file-not-toml"),
         (
             'source = "x.csv"\ncount = true\nepsilon = 2',
-            refusal("unknown-key-in-request", says="write guarantee = { epsilon = 2, delta = 1e-06 }", key="epsilon"),
+            refusal("unknown-key-in-request", says="write guarantee = { epsilon = 2, delta = 1e-6 }", key="epsilon"),
         ),
         (
             'source = "x.csv"\ncount = true\nmu = 0.5',
@@ -111,7 +111,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
             TOML + "zzz = 1",
             refusal(
                 "unknown-key-in-request",
-                says="keys_delta, keys_first, diagnose, budget, vector_means, guarantee, neighbours, question",
+                says="keys_delta, keys_first, diagnose, budget, guarantee, neighbours, question",
             ),
         ),
         (

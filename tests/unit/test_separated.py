@@ -15,11 +15,11 @@ from refusals import refused
 from summing import total_records
 
 import gaussmith as gm
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.csv_files import header_of, look_at, scan_line_by_line, scan_lines, splitter
 from gaussmith.engines.files import find_files, scan_files
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.text_files import names_of
-from gaussmith.problem.codes import BoxCodes
 
 ONE = BoxCodes.for_bounds([0], [8], [0])
 

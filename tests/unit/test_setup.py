@@ -337,12 +337,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("module", "planted"),
     [
-        ("plans/planner.py", "from gaussmith.noise import normal_integers"),
-        ("plans/plan.py", "def f():\n    import gaussmith.totals"),
+        ("planning/planner.py", "from gaussmith.noise import normal_integers"),
+        ("planning/plan.py", "def f():\n    import gaussmith.totals"),
         ("request.py", "import gaussmith.mechanism"),
         ("report/__init__.py", "import gaussmith.totals"),
-        ("report/__init__.py", "import gaussmith.charged_release"),
+        ("report/__init__.py", "import gaussmith.pipeline.release"),
         ("cli/__init__.py", "import gaussmith.engines.source"),
+        ("cli/__init__.py", "def f():\n    import gaussmith.audit.command"),
+        ("domains/registry.py", "import gaussmith.papers.ball"),
         ("releases/saved.py", "import gaussmith.engines.registry"),
         ("engines/addresses.py", "def f():\n    import gaussmith.engines.files"),
         ("engines/duckdb.py", "import gaussmith.engines.spark"),

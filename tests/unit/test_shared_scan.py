@@ -13,9 +13,8 @@ import pytest
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.polars import POLARS
-from gaussmith.totals import pairs
-from gaussmith.totals.opened import total
-from gaussmith.totals.shared import scans_of, total_all
+from gaussmith.totals import groups as pairs
+from gaussmith.totals.opened import scans_of, total, total_all
 
 COLUMNS = 21  # more than one chunk of the kernel
 ROWS = 40_000  # more than one piece

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.tied_features import shared_covariance
-from gaussmith.report.sharing import shared_answers, sharing_spec
+from gaussmith.domains.domain import free_marks
+from gaussmith.planning.joint_noise import shared_covariance
+from gaussmith.report.charts import shared_answers, sharing_spec
 
 ASKED = [
     {"name": "spending", "sums": {"spent": (0, 500)}, "count": True},
@@ -43,7 +44,7 @@ def test_covariances_between_draws_are_those_of_the_noise() -> None:
                 right = samples[b][:, 1]  # another group
             expected = shared_covariance(TIE, one, other, a == b and one.groups is None)
             left, right = left[:, : expected.shape[0]], right[:, : expected.shape[1]]
-            if one.block.domain.marks_at_most is not None or other.block.domain.marks_at_most is not None:
+            if free_marks(one.block.domain) is not None or free_marks(other.block.domain) is not None:
                 continue  # cells are groups of their own; the next test has them
             scale = np.outer(left.std(axis=0), right.std(axis=0))
             assert np.abs((left.T @ right / len(left) - expected) / scale).max() < 10 / np.sqrt(len(left))
@@ -51,7 +52,7 @@ def test_covariances_between_draws_are_those_of_the_noise() -> None:
 
 def test_cells_share_noise_as_groups_do() -> None:
     samples = simulated()
-    k = next(i for i, j in enumerate(TIE.members) if PLAN.draws[j].block.domain.marks_at_most is not None)
+    k = next(i for i, j in enumerate(TIE.members) if free_marks(PLAN.draws[j].block.domain) is not None)
     draw, cells = PLAN.draws[TIE.members[k]], samples[k][:, 0]
     scale = cells.std(axis=0).prod()
     found = (cells[:, 0] * cells[:, 1]).mean()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,7 @@ from gaussmith.cli import main
 from gaussmith.releases.table import BEYOND
 
 G = gm.Guarantee(mu=1)
-ROWS = 'a smaller rows_per_unit, mean_of = "units"'
+ROWS = 'a smaller rows_per_unit, mean_of="units"'
 HARDLY = "hardly protects: guessing whether a person is in the data may be right"
 SEXES = {"sex": ["f", "m"]}
 
@@ -120,3 +121,22 @@ def test_a_guarantee_that_hardly_protects_says_so(stated: dict[str, float], says
     request = ask(guarantee=gm.Guarantee(**stated), count=True)
     texts = [" ".join(str(each).split()) for each in (request.plan, gm.release(request))]
     assert all(says in text if says else "hardly" not in text for text in texts)
+
+
+def test_no_number_is_longer_than_can_be_read(tmp_path: Path) -> None:
+    plan = gm.Request("a.csv", by={"g": ["a", "b"]}, sums={"x": (-1e30, 1e30)}, count=True, guarantee=G).plan
+    release = noisy_release(plan, [[5e30, 100.0], [-3.2e31, 1e15]])
+    release.report(tmp_path / "page.html")
+    texts = (
+        str(release), release._repr_html_(), str(release.presented()), str(release.difference("a", "b", "x_sum")),
+        str(plan), plan.explain(), (tmp_path / "page.html").read_text("utf-8").partition("<main>")[2],
+    )  # fmt: skip
+    for text in texts:
+        assert not re.search(r"\d(,?\d){14}", re.sub(r"<svg.*?</svg>|<code>.*?</code>", "", text, flags=re.DOTALL))
+    assert re.search(r"a +x_sum +5\.0e\+30 +1\.\de\+30 +", str(release))
+    assert re.search(r"b +count +1\.0+e\+15 ", str(release))
+
+
+def test_small_numbers_are_not_written_as_zeros() -> None:
+    plan = gm.Request("a.csv", sums={"x": (0, 1e-20)}, count=True, guarantee=G).plan
+    assert re.search(r"x_sum +3\.0e-20 +1\.1e-20 ", str(noisy_release(plan, [3e-20, 9.0])))

@@ -19,12 +19,11 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.engines.failures import data_error
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
-from gaussmith.engines.versions import has_unreadable_views
+from gaussmith.engines.versions import data_error, has_unreadable_views
 from gaussmith.errors import DataError, SourceError
-from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.opened import total
 
 
@@ -50,7 +49,7 @@ def people(tmp_path: Path) -> Path:
         (3.5, refusal("unknown-source-type", type="float")),
         (
             {"age": [1]},
-            refusal("unknown-source-key", key="age"),
+            "source-of-dicts",
         ),
         (np.array([["a"]]), refusal("array-not-numbers", dtype="<U1")),
         (np.array([[None]]), refusal("array-not-numbers", dtype="object")),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gaussmith.domains.ball_moment_codes import BallMomentCodes
 from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.look_codes import ColumnCellCodes, LengthCellCodes
-from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
-from gaussmith.domains.points import PointCodes
-from gaussmith.domains.sparse import SparseCodes
-from gaussmith.domains.votes import VoteCodes
-from gaussmith.problem.codes import BallCodes, BoxCodes
-from gaussmith.problem.sql import INFINITY
+from gaussmith.domains.encoding import INFINITY, BallCodes, BoxCodes
+from gaussmith.domains.moments import MomentCodes, coarse_codes
+from gaussmith.papers.ball_moments import BallMomentCodes
+from gaussmith.papers.looks import ColumnCellCodes, LengthCellCodes
+from gaussmith.papers.points import PointCodes
+from gaussmith.papers.sparse import SparseCodes
+from gaussmith.papers.votes import VoteCodes
 
 
 def has(j: int) -> str:

@@ -12,14 +12,14 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.domains import RowMoments
 from gaussmith.domains import uncentred as uncentred_module
-from gaussmith.domains.group_weights import read_group_weights
-from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
-from gaussmith.numerics.linear import Array
-from gaussmith.problem import Problem
-from gaussmith.problem.features import Features, of_coordinates, of_matrix, of_workload
-from gaussmith.shapes.candidates import Search
+from gaussmith.domains.domain import Problem
+from gaussmith.domains.features import Features, of_coordinates, of_matrix, of_workload
+from gaussmith.domains.groups import read_group_weights
+from gaussmith.domains.row_moments import RowMoments
+from gaussmith.domains.strategies import Search
+from gaussmith.numerics.exact import Array
+from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 
 CUBE = np.array(list(itertools.product((-1, 0, 1), repeat=3)), float)
 ONES = np.array(list(itertools.product((0, 1), repeat=3)), float)
@@ -29,11 +29,11 @@ WEIGHTS = np.array([1.0, 4.0, 0.25])
 
 RECORDS: dict[str, tuple[Any, Array]] = {
     "counts": (gm.Counts(3, 2), ONES[ONES.sum(axis=1) <= 2]),
-    "votes": (gm.Votes(3), np.array(list(itertools.permutations(range(3))), float)),
-    "sparse": (gm.SparseSum(3, 2, [1.0, 2.0, 4.0]), CUBE[(CUBE != 0).sum(axis=1) <= 2] * [1.0, 2.0, 4.0]),
+    "votes": (gm.domains.Votes(3), np.array(list(itertools.permutations(range(3))), float)),
+    "sparse": (gm.domains.SparseSum(3, 2, [1.0, 2.0, 4.0]), CUBE[(CUBE != 0).sum(axis=1) <= 2] * [1.0, 2.0, 4.0]),
     "cells": (gm.Cells(3), np.eye(3)),
     "cells or none": (gm.Cells(3, or_none=True), np.vstack([np.eye(3), np.zeros((1, 3))])),
-    "points": (gm.Points(POINTS), POINTS),
+    "points": (gm.domains.Points(POINTS), POINTS),
 }
 
 
@@ -159,10 +159,10 @@ CENTRED, AWAY = gm.Box([-1, -2, -3], [1, 2, 3]), gm.Box([0, -2, -3], [1, 2, 3])
         (CENTRED, REPLACE_ONE, "elliptical"),
         (AWAY, ADD_REMOVE, "lifted box"),
         (AWAY, REPLACE_ONE, "elliptical"),
-        (gm.Ball(3, 2.0), ADD_REMOVE, "round"),
-        (gm.Ball(3, 2.0), REPLACE_ONE, "round"),
-        (gm.Ball(3, 2.0, centre=[0, 1, 0]), ADD_REMOVE, "lifted ball"),
-        (gm.Ball(3, 2.0, centre=[0, 1, 0]), REPLACE_ONE, "round"),
+        (gm.domains.Ball(3, 2.0), ADD_REMOVE, "round"),
+        (gm.domains.Ball(3, 2.0), REPLACE_ONE, "round"),
+        (gm.domains.Ball(3, 2.0, centre=[0, 1, 0]), ADD_REMOVE, "lifted ball"),
+        (gm.domains.Ball(3, 2.0, centre=[0, 1, 0]), REPLACE_ONE, "round"),
     ],
 )
 def test_the_names_of_closed_forms(domain: Any, neighbours: str, name: str) -> None:
@@ -191,7 +191,7 @@ def test_the_ways_that_are_tried_for_other_domains() -> None:
     pair = ones(of_coordinates(np.arange(2), np.zeros(2, bool)), 1.0)
     assert candidates(moments, pair, ADD_REMOVE)[0][-1] == "isotropic"
     assert "isotropic" not in candidates(moments, pair, REPLACE_ONE)[0]
-    data = gm.GaussianData([0, 0], [1, 2])
+    data = gm.domains.GaussianData([0, 0], [1, 2])
     sums = ones(of_coordinates(np.arange(2), np.zeros(2, bool)))
     assert list(candidates(data, sums, ADD_REMOVE)[1]) == ["isotropic"]
     assert candidates(data, sums, ADD_REMOVE, "clipped")[1] == {}

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from gaussmith.numerics.linear import Dense
-from gaussmith.problem.features import of_coordinates
-from gaussmith.statistics import ONE, Answers, Count, Means, Noisy, Statistic, Sums
-from gaussmith.statistics.mean import check_method
+from gaussmith.domains.features import of_coordinates
+from gaussmith.numerics.matrices import Dense
+from gaussmith.statistics.answers import Answers
+from gaussmith.statistics.mean import Means, check_method
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.sum import Count, Sums
 
 ROWS = np.array([[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 1.0, 1.0]])
 """Three features of independent noises: two sums and the number of records."""

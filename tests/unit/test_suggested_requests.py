@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -17,23 +18,28 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 import pytest
+from fixed_noise import fixed_noise
 from refusals import refused
 from terminal import run
 
 import gaussmith as gm
-from gaussmith.numerics.found_keys import mu_beside
-from gaussmith.stages.bounds import CELLS, LearnBounds, Target
-from gaussmith.stages.line import equal_line, powers_of_two
-from gaussmith.stages.rule import Seen
-from gaussmith.suggestions import learning
-from gaussmith.suggestions.columns import Columns
-from gaussmith.suggestions.questions import split_guarantee
-from gaussmith.suggestions.suggestion import Suggestion, told_limit
+from gaussmith.pipeline import learning
+from gaussmith.pipeline.suggestion import Columns, Suggestion, split_guarantee, told_limit
+from gaussmith.planning.learned_bounds import CELLS, LearnBounds, Target, equal_line, powers_of_two
+from gaussmith.planning.staging import Seen
+from gaussmith.privacy.thresholds import mu_beside
 
 LARGE: dict[str, Any] = {"guarantee": gm.Guarantee(mu=100), "keys_delta": 1e-6}
 SMALL = gm.Guarantee(epsilon=0.1, delta=1e-7)
 PEOPLE = 6_000
-EDGES = ((0.0, 128.0), (0.0, 256.0))  # the power of two beyond the largest value, or, once in a hundred, the next
+EDGES = ((0.0, 128.0), (0.0, 256.0))  # the power of two beyond the largest value, or, for some noise, the next
+
+
+@pytest.fixture(autouse=True)
+def still() -> Iterator[None]:
+    """Fixed noise: what a suggestion finds does not depend on chance."""
+    with fixed_noise():
+        yield
 
 
 def visits(people: int = PEOPLE) -> pl.DataFrame:
@@ -75,7 +81,7 @@ def test_the_written_file_is_a_request_that_runs(file: str, tmp_path: Path) -> N
     found.save(out)
     text = unwrapped(out)
     assert "rows_per_unit = 3" in text and "groups_per_unit = 2" in text
-    assert "no sign of people outside" in text and "μ = 100 and δ = 1e-6 for keys" in text
+    assert "probably nobody is outside (upper estimate: " in text and "μ = 100 and δ = 1e-6 for keys" in text
     assert "Not asked about, because of their types or names: day." in text
     request = gm.Request.from_toml(out)
     assert request.plan.questions == ("numbers", "by place", "by vip")

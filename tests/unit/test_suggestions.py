@@ -16,13 +16,13 @@ from gaussmith.errors import PlanError, nearest, nearest_column
 G = gm.Guarantee(mu=1)
 DOMAINS: dict[str, Any] = {
     "box": gm.Box({"a": (0, 1), "b": (1, 3)}),
-    "ball": gm.Ball(2, 1),
+    "ball": gm.domains.Ball(2, 1),
     "counts": gm.Counts(3, at_most=2),
-    "votes": gm.Votes(3),
+    "votes": gm.domains.Votes(3),
     "cells": gm.Cells(3),
-    "sparse": gm.SparseSum(3, at_most=2, bound=1),
-    "points": gm.Points([[0, 1], [1, 0], [2, 2]]),
-    "gaussian": gm.GaussianData(0, [1, 2]),
+    "sparse": gm.domains.SparseSum(3, at_most=2, bound=1),
+    "points": gm.domains.Points([[0, 1], [1, 0], [2, 2]]),
+    "gaussian": gm.domains.GaussianData(0, [1, 2]),
     "groups": gm.Groups({"g": ["x", "y"]}, gm.Box({"a": (0, 1), "b": (1, 3)})),
 }
 NAMES = ("isotropic", "elliptical", "lifted", "solved", "clipped", "two-level", "Solved", "lifted box", "zzz", "")

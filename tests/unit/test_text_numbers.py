@@ -14,13 +14,25 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gaussmith.engines import csv_files, csv_numbers, text_blocks, text_files
-from gaussmith.engines.csv_files import header_of, look_at, look_at_file, scan_lines
-from gaussmith.engines.csv_numbers import parse_block, read_csv_columns, read_failed, read_quickly, read_texts
+from gaussmith.engines import csv_files, text_files
+from gaussmith.engines import csv_files as csv_numbers
+from gaussmith.engines import csv_files as text_blocks
+from gaussmith.engines.csv_files import (
+    header_of,
+    look_at,
+    look_at_file,
+    odd_places,
+    parse_block,
+    read_blocks,
+    read_csv_columns,
+    read_failed,
+    read_quickly,
+    read_texts,
+    scan_lines,
+)
 from gaussmith.engines.files import find_files, scan_files
-from gaussmith.engines.text_blocks import odd_places, read_blocks
 from gaussmith.engines.text_files import number_batches, scan_numbers
-from gaussmith.expressions import read_number
+from gaussmith.expressions.identity import read_number
 
 WORDS = ("inf", "Infinity", "+INF", "-inf", "infinit", "nan", "-NaN", "TRUE", "false", "truee", "t", "1e400", "-1e400")
 ODD = ("0x10", "0b1", "1e-400", "1d5", "1f", "１", "1\u00a0", "\u20281", "1'000", "1e5.0", "infinity1", "++1", "1e+-1")

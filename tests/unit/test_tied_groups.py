@@ -52,7 +52,7 @@ def test_answers_given_as_a_matrix_are_read_from_tied_noise(
 
 
 def test_a_solution_is_kept_for_another_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gaussmith.numerics.tied import ladder
+    from gaussmith.numerics.joint import ladder
 
     monkeypatch.setattr(ladder, "_KEPT", {})
     asked = {"means": {"a": (0, 1), "b": (0, 2)}, "count": True}

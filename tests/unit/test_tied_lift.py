@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.joint.lift import TiedLift
 
 GROUPS, WIDTHS = (3, 1, 4), (2, 3, 1)
 

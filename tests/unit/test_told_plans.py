@@ -12,9 +12,10 @@ from refusals import refused
 from visits import G, ask
 
 import gaussmith as gm
-from gaussmith.domains import Box
-from gaussmith.plans import Plan
-from gaussmith.words.blocks import describe_factor
+from gaussmith.domains.box import Box
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.plan import Plan
+from gaussmith.report.tables import describe_factor
 
 
 def three_questions(**fields: Any) -> Plan:
@@ -28,7 +29,7 @@ def three_questions(**fields: Any) -> Plan:
 
 def test_questions_planned_together_are_compared_with_the_standard_that_answers_both() -> None:
     """The same two answers as one question have the same ratios: the budget is counted once."""
-    from gaussmith.plans.standard_gaussian import compare_block, share_of_standard
+    from gaussmith.planning.block import compare_block, share_of_standard
 
     asked = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "people", "count": True}]
     plan = gm.Request("visits.csv", unit="person", questions=asked, guarantee=G).plan
@@ -47,7 +48,7 @@ def test_questions_planned_together_are_compared_with_the_standard_that_answers_
 
 
 def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> None:
-    from gaussmith.plans.standard_gaussian import compare_block, compare_pieces, standard_scale
+    from gaussmith.planning.block import compare_block, compare_pieces, standard_scale
 
     plan = three_questions()
     (tie,) = plan.ties
@@ -66,7 +67,7 @@ def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> N
 
 
 def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
-    from gaussmith.plans.standard_gaussian import compare_block
+    from gaussmith.planning.block import compare_block
 
     asked = [{"name": "age", "means": {"age": (0, 100)}}, {"name": "spent", "sums": {"spent": (0, 500)}}]
     said = {"unit": "p", "rows_per_unit": 4, "complete": ["age"], "guarantee": G}
@@ -140,7 +141,7 @@ def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
 
 
 def test_a_guess_of_rows_is_not_one_of_people() -> None:
-    from gaussmith.words.plans import plan_text
+    from gaussmith.report.plans import plan_text
 
     asked = {"means": {"age": (0, 100)}, "count": True, "unit": "person", "complete": ["age"]}
     over_rows = gm.Request("a.csv", rows_per_unit=12, guarantee=G, **asked).plan
@@ -242,3 +243,33 @@ def test_one_question_with_several_noises_says_how_good_they_are_together() -> N
     assert f"within a factor {plan.optimality:.3g} of this bound" in plan.explain()
     alone = gm.Request("a.csv", sums={"a": (0, 5)}, count=True, guarantee=G).plan
     assert "all answers together" not in str(alone) and "All answers together" not in alone.explain()
+
+
+REPLACED = {
+    "a filter": {"where": "adult"},
+    "missing values": {},
+    "groups": {"by": {"region": ["north", "south"]}},
+}
+
+
+@pytest.mark.parametrize("how", REPLACED)
+def test_a_median_of_people_who_are_replaced_is_judged_by_all_that_it_must_hide(how: str) -> None:
+    """Its noise is planned for one person added or removed, at less than μ: neither is what the plan promises."""
+    bins = {"income": [0, 1, 2, 4, 8]}
+    fields = {"medians": ["income"], "bins": bins, "neighbours": "replace-one", **REPLACED[how]}
+    plan = gm.Request("people.csv", guarantee=G, **fields).plan
+    assert plan.draw.block.optimality < 1.01 and plan.optimality > 1.7
+    told = str(plan), plan.explain()
+    for text in told:
+        lines = " ".join(text.split())
+        assert "changing one person's record; the number of people is public" in lines and str(G) in lines
+        assert "secret" not in lines and "within 0.0" not in lines
+        assert f"within a factor {plan.optimality:.3g} of" in lines
+    assert f"can go below {plan.lower_bound:.6g}" in told[1]
+
+
+def test_noise_behind_a_filter_is_verified_against_the_whole_guarantee() -> None:
+    fields = {"medians": ["income"], "bins": {"income": [0, 1, 2, 4, 8]}, "where": "adult"}
+    plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", **fields).plan
+    found = verify(plan, plan.certificate)
+    assert found.problems == () and found.optimality == pytest.approx(plan.optimality, rel=1e-6)

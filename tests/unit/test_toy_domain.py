@@ -12,17 +12,13 @@ import pytest
 from refusals import refusal, refused
 
 import gaussmith as gm
+from gaussmith.domains.domain import Domain, Problem
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.extremes import Signs
 from gaussmith.domains.registry import DOMAINS
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.plans.certificate import verify
-from gaussmith.problem import Domain, Problem
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.shapes import Shape
-from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
-from gaussmith.shapes.coordinatewise import isotropic
-from gaussmith.shapes.lifted import lifted
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, isotropic, lifted, try_ways
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.certificate import verify
 
 GUARANTEE = gm.Guarantee(mu=1)
 
@@ -56,14 +52,8 @@ class Swing(Domain):
     def codes(self, substitutes: Array, workload: Any = None) -> BoxCodes:
         return BoxCodes.for_bounds([-1.0], [1.0], substitutes)
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        reach = 1.0 if extent is None else float(extent[0])
-        bounds = np.array([reach, 1.0]) if neighbours == ADD_REMOVE else np.array([2.0 * reach])
-        entries = np.abs(lift.dense()).sum(axis=0)
-        return sqrt_upward(sum_squares_upward(np.nextafter(entries * bounds, np.inf)))
-
-    def largest_change(self, lift: Matrix) -> float:
-        return 2.0 * float(np.abs(lift.dense()[:, 0]).sum())
+    def extremes(self) -> Signs:
+        return Signs(1)
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "swung")))], problem, search)
@@ -135,7 +125,7 @@ def test_what_a_toy_domain_cannot_do_is_refused(swing: Swing) -> None:
 def test_a_domain_without_a_duty_cannot_be_made() -> None:
     duties = set(Domain.__abstractmethods__)
     assert duties == {
-        "spread", "codes", "largest", "largest_change", "candidates", "standard", "reading", "to_dict",
+        "spread", "codes", "extremes", "candidates", "standard", "reading", "to_dict",
     }  # fmt: skip
     for name in duties:
         fields = {key: value for key, value in vars(Swing).items() if key in duties and key != name}
@@ -145,7 +135,7 @@ def test_a_domain_without_a_duty_cannot_be_made() -> None:
 
 
 @pytest.mark.parametrize("shape", ["best", "lifted", "isotropic"])
-@pytest.mark.parametrize("domain", [gm.Box([0, 0], [1, 1]), gm.Ball(2, 1), gm.GaussianData(0, [1, 2])])
+@pytest.mark.parametrize("domain", [gm.Box([0, 0], [1, 1]), gm.domains.Ball(2, 1), gm.domains.GaussianData(0, [1, 2])])
 def test_the_worst_answer_is_not_planned_where_its_bound_is_not_known(domain: Any, shape: str) -> None:
     """Such a plan would claim to be within a bound on the total, which is more than the worst."""
     with refused("objective-worst-not-for-this-domain"):

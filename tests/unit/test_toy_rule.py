@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 from fixed_noise import fixed_noise
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans.staging import Staging, share_of
-from gaussmith.staged_release import release_stages
-from gaussmith.stages import ANSWERS, NOTHING, RULES, Seen, Step
+from gaussmith.pipeline.staged_release import release_stages
+from gaussmith.planning.staging import ANSWERS, NOTHING, RULES, Seen, StageStep, Staging, share_of
 
 TABLE = pl.DataFrame({"x": [float(i % 7) for i in range(500)]})
 WHOLE = gm.Guarantee(mu=2)
@@ -31,10 +30,10 @@ class EnoughPeople:
     kind: ClassVar[str] = "enough people"
     most_before: ClassVar[Fraction] = Fraction(1, 10)
 
-    def step(self, seen: Sequence[Seen], left: Fraction) -> Step:
+    def step(self, seen: Sequence[Seen], left: Fraction) -> StageStep:
         if not seen:
-            return Step("count", self.most_before)
-        return Step(ANSWERS if seen[0].values["people"][0] >= self.people else NOTHING)
+            return StageStep("count", self.most_before)
+        return StageStep(ANSWERS if seen[0].values["people"][0] >= self.people else NOTHING)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "people": self.people}
@@ -47,7 +46,7 @@ class EnoughPeople:
         return ["stage 1, 10 % of the budget: the number of people"]
 
 
-def planner(step: Step, share: gm.Guarantee) -> gm.Plan:
+def planner(step: StageStep, share: gm.Guarantee) -> gm.Plan:
     asked: dict[str, Any] = {"name": "people", "count": True} if step.stage == "count" else {"sums": {"x": (0, 6)}}
     return gm.Request(TABLE, questions=[asked], guarantee=share).plan
 
@@ -55,7 +54,9 @@ def planner(step: Step, share: gm.Guarantee) -> gm.Plan:
 def staged(rule: EnoughPeople) -> gm.Plan:
     step = rule.step((), WHOLE.mu_squared)
     first = planner(step, share_of(WHOLE, step, WHOLE.mu_squared))
-    guessed = planner(Step(ANSWERS), share_of(WHOLE, Step(ANSWERS), WHOLE.mu_squared * (1 - rule.most_before)))
+    guessed = planner(
+        StageStep(ANSWERS), share_of(WHOLE, StageStep(ANSWERS), WHOLE.mu_squared * (1 - rule.most_before))
+    )
     return replace(guessed, guarantee=WHOLE, staging=Staging(rule, first, "Nothing is guessed.", planner))
 
 
@@ -86,10 +87,10 @@ def test_a_stage_that_takes_more_than_its_share_is_refused() -> None:
     plan = staged(EnoughPeople(400))
     assert plan.staging is not None
     dear = replace(plan.staging, planner=lambda step, share: planner(step, WHOLE))
-    with refused("stage-spends-too-much"):
+    with refused(damaged("that spends too much")):
         released(replace(plan, staging=dear))
-    with refused("stage-spends-too-much"):
-        replace(plan, staging=replace(plan.staging, first=planner(Step("count"), WHOLE))).certify()
+    with refused(damaged("that spends too much")):
+        replace(plan, staging=replace(plan.staging, first=planner(StageStep("count"), WHOLE))).certify()
     other = gm.Request(TABLE, sums={"x": (0, 6)}, neighbours="replace-one", guarantee=gm.Guarantee(mu=0.1)).plan
-    with refused("stage-of-other-neighbours"):
+    with refused(damaged("a stage whose neighbours differ from the plan's")):
         replace(plan, staging=replace(plan.staging, first=other)).certify()

@@ -14,17 +14,15 @@ import pytest
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.domains.features import BoundedColumn, Need, One, Value
 from gaussmith.errors import PlanError
-from gaussmith.plans import Plan
-from gaussmith.plans.certificate import verify
-from gaussmith.problem.features import BoundedColumn, Need, One, Value
-from gaussmith.requests.parts import parts_of
+from gaussmith.planning.certificate import verify
+from gaussmith.planning.plan import Plan
+from gaussmith.report.plans import plan_text
 from gaussmith.requests.question import Question
-from gaussmith.requests.translation import plan_part
-from gaussmith.statistics import Statistic
+from gaussmith.requests.translation import parts_of, plan_part
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import AskedAnswer
-from gaussmith.words.plans import plan_text
+from gaussmith.statistics.statistic import AskedAnswer, Statistic
 
 LOUD = gm.Guarantee(mu=1e6)
 GUARANTEE = gm.Guarantee(mu=1)

@@ -32,9 +32,9 @@ ITEMS = gm.Counts(["bread", "milk", "tea", "salt"], at_most=2)
         (lambda: gm.Counts("bread", at_most=1), DomainError, "labels-not-listed"),
         (lambda: gm.Counts(["a", "b", "a"], at_most=1), DomainError, refusal("label-twice", label="a", kind="item")),
         (lambda: gm.Counts(["a", None], at_most=1), DomainError, refusal("label-of-unknown-type", kind="item")),
-        (lambda: gm.Votes(1), DomainError, "only-one-candidate"),
+        (lambda: gm.domains.Votes(1), DomainError, "only-one-candidate"),
         (
-            lambda: gm.Votes(["ann", "\ud800"]),
+            lambda: gm.domains.Votes(["ann", "\ud800"]),
             DomainError,
             refusal("label-with-broken-characters", label="\ud800", kind="candidate"),
         ),
@@ -43,18 +43,26 @@ ITEMS = gm.Counts(["bread", "milk", "tea", "salt"], at_most=2)
             DomainError,
             refusal("label-with-broken-characters", label="\udc00b", kind="key"),
         ),
-        (lambda: gm.Votes(["ann", "ann"]), DomainError, refusal("label-twice", label="ann", kind="candidate")),
+        (lambda: gm.domains.Votes(["ann", "ann"]), DomainError, refusal("label-twice", label="ann", kind="candidate")),
         (
-            lambda: gm.SparseSum(3, at_most=4, bound=1),
+            lambda: gm.domains.SparseSum(3, at_most=4, bound=1),
             DomainError,
             refusal("whole-number-out-of-range", name="at_most", value=4),
         ),
-        (lambda: gm.SparseSum(3, at_most=2, bound=-1), DomainError, refusal("sparse-bound-out-of-range", bound=-1)),
-        (lambda: gm.SparseSum(3, at_most=2, bound=[1, 2]), DomainError, refusal("sparse-bound-out-of-range", size=3)),
-        (lambda: gm.SparseSum(3, at_most=2, bound=[1, 0, 2]), DomainError, "sparse-bound-out-of-range"),
-        (lambda: gm.SparseSum(3, at_most=2, bound=float("inf")), DomainError, "sparse-bound-out-of-range"),
-        (lambda: gm.SparseSum(3, at_most=2, bound="wide"), DomainError, "sparse-bound-out-of-range"),
-        (lambda: gm.SparseSum(3, at_most=2, bound=1e-310), DomainError, "sparse-bound-out-of-range"),
+        (
+            lambda: gm.domains.SparseSum(3, at_most=2, bound=-1),
+            DomainError,
+            refusal("sparse-bound-out-of-range", bound=-1),
+        ),
+        (
+            lambda: gm.domains.SparseSum(3, at_most=2, bound=[1, 2]),
+            DomainError,
+            refusal("sparse-bound-out-of-range", size=3),
+        ),
+        (lambda: gm.domains.SparseSum(3, at_most=2, bound=[1, 0, 2]), DomainError, "sparse-bound-out-of-range"),
+        (lambda: gm.domains.SparseSum(3, at_most=2, bound=float("inf")), DomainError, "sparse-bound-out-of-range"),
+        (lambda: gm.domains.SparseSum(3, at_most=2, bound="wide"), DomainError, "sparse-bound-out-of-range"),
+        (lambda: gm.domains.SparseSum(3, at_most=2, bound=1e-310), DomainError, "sparse-bound-out-of-range"),
         (lambda: gm.plan(ITEMS, G, answers="means"), PlanError, "means-of-counted-records"),
         (lambda: gm.plan(ITEMS, G, missing={"tea": 1}), PlanError, "missing-not-for-this-domain"),
         (lambda: gm.plan(ITEMS, G, shape="elliptical"), PlanError, "shape-not-for-this-problem"),
@@ -72,7 +80,7 @@ def test_wrong_domains_and_plans_are_refused_in_words(arguments, error, words):
 
 
 @pytest.mark.parametrize(
-    "domain", [ITEMS, gm.Votes(["ann", "bob", "eve"]), gm.SparseSum(4, at_most=2, bound=[1, 2, 3, 4])]
+    "domain", [ITEMS, gm.domains.Votes(["ann", "bob", "eve"]), gm.domains.SparseSum(4, at_most=2, bound=[1, 2, 3, 4])]
 )
 @pytest.mark.parametrize("options", [{}, {"count": True}, {"neighbours": "replace-one"}, {"shape": "isotropic"}])
 def test_plans_survive_json_and_releases_do_too(domain, options, tmp_path):
@@ -103,7 +111,7 @@ def test_isotropic_noise_by_name_has_the_same_bound():
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_groups_of_counts_keep_the_guarantee_over_all_groups(neighbours):
-    for domain in (ITEMS, gm.Votes(3), gm.SparseSum(3, at_most=1, bound=2.0)):
+    for domain in (ITEMS, gm.domains.Votes(3), gm.domains.SparseSum(3, at_most=1, bound=2.0)):
         plan = gm.plan(gm.Groups({"shop": ["a", "b"]}, domain, at_most=2), G, neighbours=neighbours, count=True)
         A = plan.block.shape.lift.dense() * plan.block.guarantee.mu
         d = domain.dimension

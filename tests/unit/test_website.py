@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import importing
 
 from gaussmith import cli
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [str(ROOT / "website"), str(ROOT / "proofs" / "jobs")]
 
 
 @pytest.fixture
 def load() -> Iterator[Any]:
     """Modules of website/ and proofs/jobs by name."""
-    sys.path[:0] = FOLDERS
-    made: list[str] = []
-
-    def by_name(name: str) -> Any:
-        made.append(name)
-        return importlib.import_module(name)
-
-    yield by_name
-    sys.path[:] = [path for path in sys.path if path not in FOLDERS]
-    for name in made:
-        sys.modules.pop(name, None)
+    with importing("website", "proofs/jobs"):
+        yield importlib.import_module
 
 
 def test_no_link_of_a_page_is_dead(load: Any) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.report.cell_charts import cell_pictures
+from gaussmith.report.charts import cell_pictures
 from gaussmith.report.error_bars import interval_specs
 
 SURE = gm.Guarantee(mu=1e5)
@@ -171,16 +171,16 @@ def test_a_repeated_id_says_that_nothing_was_read(
 def test_the_names_of_a_diagnosis_are_explained_with_the_bounds() -> None:
     release = ask(means={"minutes": (0, 60)}, rows_per_unit=5, diagnose=True)
     notes = {row["answer"]: row["note"] for row in release.rows()}
-    assert notes["minutes_10_45"].endswith("people with all minutes between 6 and 27")
-    assert notes["minutes_both"].endswith("people with minutes below 0 and above 60")
-    assert notes["rows_within"].endswith("people with more than that, and at most 5 rows")
-    assert "minutes_10_45 counts people with all minutes between 6 and 27" in said(release)
+    assert notes["minutes 6 to 27"].endswith("people with all minutes between 6 and 27")
+    assert notes["minutes below 0 and above 60"].endswith("people with minutes below 0 and above 60")
+    assert notes["2 to 5 rows"].endswith("people with more than that, and at most 5 rows")
+    assert "'minutes 6 to 27' counts people with all minutes between 6 and 27" in said(release)
     table = visits()
     inside = table.group_by("person").agg(((pl.col("minutes") > 6) & (pl.col("minutes") < 27)).all())["minutes"].sum()
     edges = table.group_by("person").agg(((pl.col("minutes") >= 6) & (pl.col("minutes") <= 27)).all())["minutes"].sum()
-    assert inside - 1 < release["minutes_10_45"].value < edges + 1
+    assert inside - 1 < release["minutes 6 to 27"].value < edges + 1
     one_row = gm.release(gm.Request(visits(), means={"age": (0, 10)}, diagnose=True, guarantee=SURE))
-    assert {row["answer"]: row["note"] for row in one_row.rows()}["age_0_10"].endswith(
+    assert {row["answer"]: row["note"] for row in one_row.rows()}["age 0 to 1"].endswith(
         "people with age between 0 and 1"
     )
 
@@ -188,9 +188,10 @@ def test_the_names_of_a_diagnosis_are_explained_with_the_bounds() -> None:
 def test_bounds_learned_privately_tell_one_story() -> None:
     """A count that noise alone explains is no sign, in the diagnosis as in the sentence about bounds."""
     guarantee = gm.Guarantee(mu=1)
-    request = gm.Request(visits(), unit="person", means={"minutes": "private"}, rows_per_unit=5, guarantee=guarantee)
+    fields: dict[str, Any] = {"unit": "person", "means": {"minutes": "private"}, "rows_per_unit": 5, "diagnose": True}
+    request = gm.Request(visits(), guarantee=guarantee, **fields)
     text = said(gm.release(request))
-    both = ("No sign of people who were clipped" in text, "people (" in text and "were clipped" in text)
+    both = ("Probably nobody was clipped (upper estimate: " in text, "had values beyond these bounds" in text)
     assert sum(both) == 1
     assert both[1] == bool(re.search(r"about [\d,]+ people \([\d,]+ to [\d,]+\) had minutes (above|below)", text))
 
@@ -299,5 +300,5 @@ def test_a_saved_limit_below_one_is_refused(limit: str, value: int) -> None:
     assert gm.Plan.from_json(json.dumps(plan)).to_dict() == plan
     for draw in plan["draws"]:
         draw["row_rule"][limit] = value
-    with refused("rule-below-one"):
+    with refused(damaged("a limit below 1")):
         gm.Plan.from_json(json.dumps(plan))

@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.engines.engine import AS_THEY_ARE, PIECE_BYTES, columns_of, is_whole
 from gaussmith.engines.polars import POLARS
-from gaussmith.engines.whole_columns import AS_THEY_ARE, PIECE_BYTES, columns_of, is_whole
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.totals.kernels import BoxKernel, MaskedCodes, MaskedKernel
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import BoxKernel, MaskedCodes, MaskedKernel, RecordTotals
 
 TYPES = [getattr(pl, name) for name in sorted(AS_THEY_ARE)]
 BOUNDS = [(0, 1), (0, 100), (-5, 5), (1, 3), (-300, -200), (200, 300), (0, 70_000), (-(1 << 22), 1 << 22), (0.5, 9.25)]
@@ -90,7 +89,7 @@ def test_integers_are_not_made_doubles() -> None:
     assert [is_whole(each) for each in columns_of(frame)] == [True, True, False]
     codes = BoxCodes.for_bounds([0] * 3, [10] * 3, [0] * 3)
     assert codes.whole.all() and not BoxCodes.for_bounds([0.5], [10], [1]).whole.any()
-    (found,) = Records(("a", "b", "c")).total(POLARS.open(frame), codes, None)
+    (found,) = RecordTotals(("a", "b", "c")).total(POLARS.open(frame), codes, None)
     assert [s / scale for s, scale in zip(found.sums, codes.scale, strict=True)] == [1, 1, 1.5]
 
 

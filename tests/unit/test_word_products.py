@@ -13,12 +13,12 @@ import pytest
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.cells import CellCodes
+from gaussmith.domains.encoding import BoxCodes, PeopleCodes
 from gaussmith.engines.engine import GroupTotals, Totals
-from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable, Matrix
-from gaussmith.numerics.word_products import map_integers, multiply_rows, sum_exactly
-from gaussmith.problem.codes import BoxCodes, PeopleCodes
-from gaussmith.totals.lifting import lift_groups
+from gaussmith.numerics.exact import map_integers, multiply_rows, sum_exactly
+from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.totals.opened import lift_groups
 
 
 def some_number() -> float:

@@ -5,21 +5,129 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from gaussmith.audit import exact
+from gaussmith.audit.attacks import nearest_centre
+from gaussmith.audit.bounds import at_least, lower_bound
 from gaussmith.audit.callables import audit_callable
-from gaussmith.audit.effort import SAMPLES, Effort
-from gaussmith.audit.entries import audit_entry, is_entry
-from gaussmith.audit.plans import audit_plan
-from gaussmith.audit.verdict import ERROR, Attempt, Verdict
-from gaussmith.charged_release import read_request
-from gaussmith.checks import check_number, check_whole
-from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, check
-from gaussmith.plans import Plan
-from gaussmith.problem import Domain
+from gaussmith.audit.noise_tests import BLOCK, NUMBERS, check_noise, half_normal, true_delta
+from gaussmith.audit.plan_samples import sample_plan
+from gaussmith.audit.scenes import Pair, scene_of, watch, worst_pair
+from gaussmith.audit.verdict import ERROR, EXACT, SAMPLED, SAMPLES, UNTRIED, Attempt, Effort, Verdict, shares
+from gaussmith.checks import check_number, check_whole, checks_arguments
+from gaussmith.domains.domain import Domain
+from gaussmith.errors import GaussmithError, RequestError
+from gaussmith.papers.entry import GaussianEntry
+from gaussmith.papers.mean_estimators import StagedEntry
+from gaussmith.papers.rank_one_noise import RankOne
+from gaussmith.pipeline.release import read_request
+from gaussmith.planning.plan import Plan
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.neighbours import ADD_REMOVE, check
 from gaussmith.requests.request import Request
+
+# The audit of a catalogue entry: its claim against its true δ, computed here anew, and samples of its noise.
+
+MAX_SAMPLED = 100_000
+"""Draws of rank-one noise: its claim is refuted by quadrature where it is false, and guesses only show it again."""
+
+
+def is_entry(target: Any) -> bool:
+    """Whether it is a mechanism of the catalogue."""
+    return isinstance(target, RankOne | StagedEntry) or (hasattr(target, "claimed") and hasattr(target, "true_delta"))
+
+
+def audit_entry(entry: Any, error: float, effort: Effort) -> tuple[list[Attempt], float]:
+    """All attempts on an entry, and the largest lower bound on μ."""
+    if isinstance(entry, RankOne):
+        return _audit_rank_one(entry, error, effort)
+    attempts = [_check_claim(entry)]
+    if isinstance(entry, GaussianEntry):
+        attempts.append(_check_noise(entry, error, effort))
+        return attempts, entry.true_mu
+    return attempts, 0.0
+
+
+def _check_claim(entry: Any) -> Attempt:
+    """The claimed (ε, δ) against the curve of the true μ, to 50 digits; or the claimed ρ against the true one."""
+    name, claimed = "claim against the true curve, 50 digits", entry.claimed
+    true_mu = getattr(entry, "true_mu", None)
+    if true_mu is None:
+        said = "the sum of its steps is what is claimed" if entry.holds else "its steps spend more than is claimed"
+        return Attempt("steps", EXACT, not entry.holds, said)
+    if claimed.epsilon is None or claimed.delta is None:
+        said = f"the true μ is {true_mu:.6g}, claimed is {claimed.mu:.6g}"
+        return Attempt(name, EXACT, true_mu > claimed.mu, said, claimed.mu, true_mu)
+    delta = exact.gaussian_delta(claimed.epsilon, true_mu)
+    said = f"the true δ at ε={claimed.epsilon:g} is {float(delta):.6g}, claimed is {claimed.delta:g}"
+    return Attempt(name, EXACT, bool(delta > claimed.delta), said, claimed.delta, float(delta))
+
+
+def _check_noise(entry: GaussianEntry, error: float, effort: Effort) -> Attempt:
+    n, covariance = effort.samples, entry.covariance()
+    size = max(2, min(BLOCK, NUMBERS // len(covariance)))
+    blocks = (entry.sample(min(size, n - at)) for at in range(0, n, size))
+    return check_noise("noise, whitened", blocks, covariance, error, n, effort.report)
+
+
+def _audit_rank_one(entry: RankOne, error: float, effort: Effort) -> tuple[list[Attempt], float]:
+    claimed, M, sigma = entry.claimed, entry.dimension, entry.sigma
+    assert claimed.epsilon is not None and claimed.delta is not None
+    delta = true_delta(M, claimed.epsilon, half_normal(sigma), sigma, entry.sensitivity)
+    said = f"the true δ at ε={claimed.epsilon:g} is {delta:.4g} by quadrature, claimed is {claimed.delta:g}"
+    attempts = [Attempt("true δ by quadrature", EXACT, delta > claimed.delta * 1.001, said, claimed.delta, delta)]
+    own = entry.true_delta(claimed.epsilon)
+    differ = abs(own / delta - 1) > 1e-3
+    said = f"the catalogue states {own:.6g}: {'another number' if differ else 'the same to three digits'}"
+    attempts.append(Attempt("the catalogue's own δ", EXACT, differ, said, own, delta))
+    (share,) = shares(error, (1,))
+    n = min(MAX_SAMPLED, effort.samples) // 2
+    centres = np.zeros((2, M))
+    centres[1, 0] = entry.sensitivity
+    one, other = entry.sample(n), entry.sample(n) + centres[1]
+    found = nearest_centre(one, other, (centres[0], centres[1]), share)
+    said = f"right in {100 * found.right:.2f} % of {found.trials:,} guesses: {at_least(found.mu)}"
+    # A claimed (ε, δ) allows every test whose trade-off lies above its two lines: right at most (e^ε + δ)/(1 + e^ε).
+    e = float(np.exp(claimed.epsilon))
+    limit = (e + claimed.delta) / (1 + e)
+    least = lower_bound(round(found.right * found.trials), found.trials, share)
+    attempts.append(Attempt("nearest centre", SAMPLED, least > limit, said, limit, least, share, found.trials))
+    return attempts, found.mu
+
+
+# The audit of a plan or a request: exact attempts first, then samples of what it would release.
+
+
+def audit_plan(
+    plan: Plan, error: float, effort: Effort, made: Callable[[Any], Any] | None = None
+) -> tuple[list[Attempt], float]:
+    """All attempts on a plan, and the largest lower bound on μ."""
+    attempts = [exact.check_guarantee(plan), exact.check_certificate(plan), *exact.check_keys(plan)]
+    effort.report(0.05)
+    try:
+        scene = scene_of(plan, made)
+        watch(lambda: scene.make(scene.others), zero=True)
+    except GaussmithError as refusal:
+        return [*attempts, Attempt("tables", UNTRIED, False, f"no table could be made up ({refusal})")], 0.0
+    if made is not None:
+        attempts.append(exact.check_stages(plan, scene))
+        attempts += exact.check_replay(scene, Pair(scene.others, scene.others, Fraction(0), 0))
+        first = plan.staging.first if plan.staging is not None else plan
+        inner, bound = audit_plan(first, error, effort)
+        return [*attempts, *inner], bound
+    pair = worst_pair(scene)
+    effort.report(0.2)
+    attempts += [exact.check_worst(pair), *exact.check_replay(scene, pair)]
+    effort.report(0.3)
+    if any(each.refutes for each in attempts):
+        return attempts, pair.ratio * plan.spends.mu
+    sampled, bound = sample_plan(plan, scene, pair, error, effort)
+    return [*attempts, *sampled], max(bound, min(1.0, pair.ratio) * plan.spends.mu)
+
 
 LEAST_SAMPLES = 2_000
 
@@ -27,6 +135,7 @@ DATA = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".zst")
 """How the names of data files end: their first byte may be that of a plan."""
 
 
+@checks_arguments
 def audit(
     target: Any,
     domain: Domain | None = None,
@@ -47,7 +156,7 @@ def audit(
     `gaussian=False` to the stated (ε, δ) alone. A true claim is refuted with probability at most `error`.
 
     >>> import gaussmith as gm
-    >>> verdict = audit(gm.catalogue.rank_one(dimension=10, epsilon=1, delta=1e-5), samples=2_000)
+    >>> verdict = audit(gm.papers.rank_one(dimension=10, epsilon=1, delta=1e-5), samples=2_000)
     >>> verdict.survived, verdict.refuted_by[0].found.__round__(3)
     (False, 0.181)
     """
@@ -157,7 +266,7 @@ def _other_file(path: str) -> RequestError:
 def _stages(plan: Plan) -> Callable[[Any], Any]:
     """Releases a made-up table in stages."""
     from gaussmith import mechanism
-    from gaussmith.staged_release import release_stages
+    from gaussmith.pipeline.staged_release import release_stages
 
     staging = plan.staging
     assert staging is not None

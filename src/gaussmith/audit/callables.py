@@ -15,13 +15,12 @@ import numpy as np
 
 from gaussmith.audit.attacks import Guesser, fisher_direction, low_bits, odd_values, repeated_values
 from gaussmith.audit.bounds import EarlyLook, at_least, epsilon_from_event, factor_detected, quantile
-from gaussmith.audit.effort import Effort
-from gaussmith.audit.verdict import SAMPLED, Attempt, shares
+from gaussmith.audit.verdict import SAMPLED, Attempt, Effort, shares
+from gaussmith.domains.domain import Domain
 from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array
-from gaussmith.problem import Domain
+from gaussmith.numerics.exact import Array
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.neighbours import ADD_REMOVE
 
 TRAINING = 0.04
 """The part of the samples from which tables and a direction are chosen."""

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from gaussmith.audit.recording import Seen
-from gaussmith.audit.scenes import Pair, Scene
+from gaussmith.audit.scenes import Pair, Scene, SeenRelease
 from gaussmith.audit.verdict import EXACT, Attempt
-from gaussmith.domains import FoundGroups
+from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import GaussmithError
-from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Draw, Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.stages import NOTHING
+from gaussmith.numerics.exact import Array, Words
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import threshold_of
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.staging import NOTHING
+from gaussmith.privacy.guarantee import Guarantee
 
 DIGITS = 50
 MAX_VERIFIED = 64
@@ -85,7 +86,7 @@ def check_certificate(plan: Plan) -> Attempt:
         small = all(each.block.shape.lift.shape[0] <= MAX_VERIFIED for each in plan.untied)
         if plan.is_narrowed or plan.staging is not None or plan.finds_keys or not small or plan.ties:
             return passed(name, "every largest difference is within the guarantee, rounded up")
-        from gaussmith.plans.certificate import verify
+        from gaussmith.planning.certificate import verify
 
         problems = verify(plan, plan.certificate).problems
     except GaussmithError as error:
@@ -116,10 +117,11 @@ def check_replay(scene: Scene, pair: Pair) -> list[Attempt]:
     found.append(_check_record(first, other))
     silent = scene.watch(pair.one, zero=True), scene.watch(pair.other, zero=True)
     found.append(_check_difference(scene.plan, (first, other), silent))
+    found.append(_check_rare(scene, pair, [len(each) for each in first.drawn]))
     return found
 
 
-def _check_noise(scene: Scene, first: Seen, again: Seen, fresh: Seen) -> Attempt:
+def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: SeenRelease) -> Attempt:
     name = "record and replay: noise"
     drawn = [int(z) for each in first.drawn for z in each]
     added = [z for each in first.added for z in each]
@@ -141,7 +143,7 @@ def _check_noise(scene: Scene, first: Seen, again: Seen, fresh: Seen) -> Attempt
     )
 
 
-def _check_record(first: Seen, other: Seen) -> Attempt:
+def _check_record(first: SeenRelease, other: SeenRelease) -> Attempt:
     name = "record and replay: bytes"
     if first.strayed or other.strayed:
         return refuted(name, "neighbours draw different amounts of noise")
@@ -152,7 +154,9 @@ def _check_record(first: Seen, other: Seen) -> Attempt:
     return passed(name, "records of neighbours are equal byte by byte, but for released values")
 
 
-def _check_difference(plan: Plan, noisy: tuple[Seen, Seen], silent: tuple[Seen, Seen]) -> Attempt:
+def _check_difference(
+    plan: Plan, noisy: tuple[SeenRelease, SeenRelease], silent: tuple[SeenRelease, SeenRelease]
+) -> Attempt:
     """Released features of neighbours under the same noise: they differ by what the guarantee allows, in directions
     that have noise, and as they do without noise."""
     name, total = "record and replay: released values", 0.0
@@ -175,6 +179,64 @@ def _check_difference(plan: Plan, noisy: tuple[Seen, Seen], silent: tuple[Seen, 
         return passed(name, "neighbours differ with noise as they do without, and only in numbers that have noise")
     said = f"under the same noise, released values of neighbours use {ratio:.6f} of what is charged"
     return Attempt(name, EXACT, ratio > 1 + SLACK, said, limit=1.0, found=ratio)
+
+
+def _check_rare(scene: Scene, pair: Pair, sizes: list[int]) -> Attempt:
+    """Noise of a kind that chance hardly brings: what it changes must be in proportion to it, whatever the table is.
+
+    Noise between 1 and 2 σ is replayed, then its opposite, 4 and 16 times as much, and 2^-26 of it, which has its low
+    bits alone; on both neighbours, and on an empty table where the domain can have one.
+    """
+    name = "record and replay: rare noise"
+
+    def changed(rows: Any, sixteenths: int) -> list[Array] | None:
+        given = _made_noise(sizes, sixteenths)
+        silent, noisy = scene.watch(rows, zero=True), scene.watch(rows, given=given)
+        scale.extend(float(np.abs(each).max(initial=0.0)) for each in silent.features)
+        if noisy.strayed or [len(each) for each in noisy.drawn] != sizes:
+            return None
+        return [a - b for a, b in zip(noisy.features, silent.features, strict=True)]
+
+    scale: list[float] = []
+    usual = changed(pair.one, UNIT)
+    tables = [pair.one, pair.other]
+    with suppress(GaussmithError):  # columns of an empty table may have no type that their domain reads
+        scene.watch((), zero=True)
+        tables.append(())
+    for rows in tables:
+        for part, said in RARE.items():
+            scale.clear()
+            moved = changed(rows, part)
+            if usual is None or moved is None:
+                return refuted(name, "tables draw different amounts of noise")
+            for one, each, size in zip(usual, moved, scale, strict=True):
+                expected = one * (part / UNIT)
+                room = (1e-2 if part == 1 else SLACK) * np.abs(expected).max(initial=0.0) + size * 2.0**-44
+                if not (np.abs(each - expected) <= room).all():
+                    return refuted(
+                        name, f"{said} does not reach the released numbers of some table as other noise does"
+                    )
+    said = f"noise of either sign, in far tails or in low bits alone is added as any other is, on {len(tables)} tables"
+    return passed(name, said)
+
+
+UNIT = 1 << 26
+RARE = {
+    UNIT: "usual noise",
+    -UNIT: "noise of the other sign",
+    4 * UNIT: "noise beyond 4 σ",
+    16 * UNIT: "noise beyond 16 σ",
+    1: "noise in low bits alone",
+}
+
+
+def _made_noise(sizes: list[int], times: int) -> list[Words]:
+    """So many times odd integers between 2^26 and 2^27, all different, of both signs."""
+    count = sum(sizes)
+    step = (UNIT - 2) // max(1, count) & ~1 | 1
+    odd = [UNIT + 1 + 2 * (i * step % (UNIT // 2)) for i in range(count)]
+    signed = np.array([times * (-z if i % 3 == 1 else z) for i, z in enumerate(odd)], np.int64)
+    return np.split(signed, np.cumsum(sizes)[:-1])
 
 
 def feature_covariance(draw: Draw, group: int = 0) -> Array:
@@ -245,7 +307,7 @@ def _shown_at(threshold: Any, people: int, spare: int) -> Any:
 
     if not threshold.has_spare:
         return tail(least(lambda z: passes(z, 0)))
-    from gaussmith.plans.threshold import LOOK
+    from gaussmith.planning.discovered_groups import LOOK
 
     a, b = LOOK
     plain = least(lambda z: passes(z, -(1 << 57)))

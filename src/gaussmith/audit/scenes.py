@@ -6,24 +6,141 @@ undeclared values, and what changes the exact integers below the noise the most 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith import mechanism
-from gaussmith.audit.recording import Seen, watch
+from gaussmith import mechanism as _mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.plans import Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.releases import Release
+from gaussmith.numerics.exact import Array, Words
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import threshold_of
+from gaussmith.planning.plan import Plan
+from gaussmith.privacy.neighbours import ADD_REMOVE
+from gaussmith.releases.release import Release
 from gaussmith.requests.made_up_rows import bounds_of, made_up_table
+from gaussmith.requests.request import Request
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# One release with its noise recorded, replayed or set to zero, and all that can be seen of it.
+#
+# The mechanism has no way to repeat noise, and gets none: here its two functions that draw and add are replaced while
+# an audit looks, in the audit's own context alone. A release in another thread at the same time has its own fresh
+# noise.
+
+VALUES = frozenset({"value", "standard_error", "lower", "upper", "features", "status", "note"})
+"""The fields of a record that depend on data, through noisy integers alone."""
+
+mechanism: Any = _mechanism
+"""As anything: two of its functions are replaced while an audit looks."""
+
+LOCK = RLock()
+"""Held while functions of the mechanism are replaced."""
+
+_SCRIPT: ContextVar[_Script | None] = ContextVar("script", default=None)
+
+
+@dataclass
+class _Script:
+    """What is to be drawn next, and what was added to what."""
+
+    given: list[Words] | None
+    zero: bool
+    drawn: list[Words] = field(default_factory=list)
+    lifted: list[tuple[int, ...]] = field(default_factory=list)
+    noise: list[tuple[int, ...]] = field(default_factory=list)
+    strayed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRelease:
+    """One release: its noise, the exact integers below it, what reached them, and the record that is written."""
+
+    release: Release
+    drawn: tuple[Words, ...]
+    lifted: tuple[tuple[int, ...], ...]
+    added: tuple[tuple[int, ...], ...]
+    strayed: bool
+    """Whether other amounts of noise were asked for than were recorded."""
+
+    @property
+    def features(self) -> tuple[Array, ...]:
+        """The noisy features of each draw, groups × features."""
+        return tuple(np.asarray(each, float) for each in self.release.noisy)
+
+    @property
+    def record(self) -> str:
+        """The bytes that are written, without the released values."""
+        return json.dumps(_blank(json.loads(self.release.to_json())), sort_keys=True, ensure_ascii=False)
+
+
+def watch(make: Callable[[], Release], given: Sequence[Words] | None = None, zero: bool = False) -> SeenRelease:
+    """Run a release and write down its noise; with `given` that noise is used again, with `zero` there is none."""
+    script = _Script(None if given is None else list(given), zero)
+    with _watched(script):
+        made = make()
+    return SeenRelease(made, tuple(script.drawn), tuple(script.lifted), tuple(script.noise), script.strayed)
+
+
+@contextmanager
+def _watched(script: _Script) -> Iterator[None]:
+    with LOCK:
+        draw, add = mechanism.normal_integers, mechanism.add
+
+        def drawing(size: int, bits: int = 52) -> Any:
+            own = _SCRIPT.get()
+            if own is None:
+                return draw(size, bits)
+            noise = _next(own, size, lambda: draw(size, bits))
+            own.drawn.append(noise)
+            return noise.copy()
+
+        def adding(lifted: Any, noise: Any) -> Any:
+            noisy, own = add(lifted, noise), _SCRIPT.get()
+            if own is not None:
+                exact = tuple(int(y) for y in lifted)
+                own.lifted.append(exact)
+                own.noise.append(tuple(int(z) - y for z, y in zip(noisy, exact, strict=True)))
+            return noisy
+
+        token = _SCRIPT.set(script)
+        mechanism.normal_integers, mechanism.add = drawing, adding
+        try:
+            yield
+        finally:
+            mechanism.normal_integers, mechanism.add = draw, add
+            _SCRIPT.reset(token)
+
+
+def _next(script: _Script, size: int, draw: Callable[[], Words]) -> Words:
+    if script.zero:
+        return np.zeros(size, np.int64)
+    if script.given is None:
+        return draw()
+    if script.given and len(script.given[0]) == size:
+        return script.given.pop(0)
+    script.strayed = True
+    return draw()
+
+
+def _blank(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: "·" if k in VALUES else v if k == "plan" else _blank(v) for k, v in value.items()}
+    return [_blank(each) for each in value] if isinstance(value, list) else value
+
 
 OTHERS = 12
 """Rows of other people."""
@@ -54,7 +171,7 @@ class Scene:
     others: tuple[Row, ...]
     choices: Mapping[str, tuple[Any, ...]]
     seeds: tuple[Row, ...]
-    prepare: Callable[[Sequence[Row]], mechanism.Prepared]
+    prepare: Callable[[Sequence[Row]], _mechanism.Prepared]
     staged: Callable[[Sequence[Row]], Release] | None = None
     unit: str | None = None
     rows: int = 1
@@ -76,9 +193,9 @@ class Scene:
 
     def make(self, rows: Sequence[Row]) -> Release:
         """One release of these rows, along the whole path."""
-        return mechanism.release(self.prepare(rows)) if self.staged is None else self.staged(rows)
+        return _mechanism.release(self.prepare(rows)) if self.staged is None else self.staged(rows)
 
-    def watch(self, rows: Sequence[Row], **how: Any) -> Seen:
+    def watch(self, rows: Sequence[Row], **how: Any) -> SeenRelease:
         """One release of these rows."""
         return watch(lambda: self.make(rows), **how)
 
@@ -120,7 +237,7 @@ class Pair:
 
 def worst_pair(scene: Scene, steps: int | None = None) -> Pair:
     """The pair of neighbours that a search from every seed finds, with the largest difference of integers."""
-    search = _Search(scene, STEPS if steps is None else steps)
+    search = _WorstSearch(scene, STEPS if steps is None else steps)
     best: Pair | None = None
     for i, seed in enumerate(scene.seeds):
         for other in _partners(scene, i):
@@ -131,7 +248,7 @@ def worst_pair(scene: Scene, steps: int | None = None) -> Pair:
     assert best is not None
     tried = search.tried
     for other_scene in scene.elsewhere:
-        again = _Search(other_scene, 0)
+        again = _WorstSearch(other_scene, 0)
         for seed in scene.seeds:
             found = again.climb(seed, None if scene.plan.neighbours == ADD_REMOVE else scene.seeds[0])
             best = found if found.square > best.square else best
@@ -148,13 +265,13 @@ def _partners(scene: Scene, i: int) -> list[Row | None]:
 
 
 @dataclass
-class _Search:
+class _WorstSearch:
     scene: Scene
     steps: int
     tried: int = 0
 
     @cached_property
-    def _before(self) -> Seen:
+    def _before(self) -> SeenRelease:
         return self.scene.watch(self.scene.others, zero=True)
 
     def climb(self, seed: Row, other: Row | None) -> Pair:
@@ -191,7 +308,7 @@ class _Search:
         return Pair(before, own, square_between(scene.plan, first, second), self.tried)
 
 
-def square_between(plan: Plan, one: Seen, other: Seen) -> Fraction:
+def square_between(plan: Plan, one: SeenRelease, other: SeenRelease) -> Fraction:
     """(‖ΔY‖ / μ 2^52)² over all additions of two releases; 0 where they took different paths, which have their own
     check."""
     if [len(each) for each in one.lifted] != [len(each) for each in other.lifted]:
@@ -239,8 +356,8 @@ def _scene_of_request(plan: Plan, made: Callable[[Any], Release] | None) -> Scen
     def frame_of(found: Sequence[Row]) -> Any:
         return pl.DataFrame({name: [row[name] for row in found] for name in schema}, schema=schema, strict=False)
 
-    def prepare(found: Sequence[Row]) -> mechanism.Prepared:
-        return mechanism.prepare_request(plan, frame_of(found), is_made_up=True)
+    def prepare(found: Sequence[Row]) -> _mechanism.Prepared:
+        return _mechanism.prepare_request(plan, frame_of(found), is_made_up=True)
 
     staged = None if made is None else lambda found: made(frame_of(found))
     return Scene(plan, tuple(table.to_dicts()), choices, seeds, prepare, staged, unit, rows, keys)
@@ -282,14 +399,14 @@ def _scene_of_domain(plan: Plan) -> Scene:
     first = {name: choices[name][0] for name in keys}
     seeds = tuple({**first, **seed} for seed in seeds)
 
-    def prepare(found: Sequence[Row]) -> mechanism.Prepared:
+    def prepare(found: Sequence[Row]) -> _mechanism.Prepared:
         columns = {name: [row[name] for row in found] for name in choices}
         if named or domain.forms[0] == "categories":
             schema = dict.fromkeys(names, pl.Float64) if domain.forms[0] == "numbers" else None
             data: Any = pl.DataFrame(columns, schema_overrides=schema, strict=False)
         else:
             data = np.array(list(columns.values()), dtype=float).T.reshape(len(found), len(columns))
-        return mechanism.prepare(plan, data)
+        return _mechanism.prepare(plan, data)
 
     return Scene(plan, others, choices, (*_seeds(choices), *seeds), prepare, keys=keys)
 
@@ -340,3 +457,78 @@ def _seeds(choices: Mapping[str, tuple[Any, ...]]) -> tuple[Row, ...]:
     second = {name: values[min(1, len(values) - 1)] for name, values in choices.items()}
     zero = {name: 0.0 if isinstance(values[0], float) else values[0] for name, values in choices.items()}
     return first, second, zero
+
+
+# Neighbours for hypothesis: two tables that differ in one person, as awkward as a request allows. For your own tests.
+#
+#     @given(neighbours(request))
+#     def test_my_pipeline(pair):
+#         one, other = pair                     # polars frames; write(one, "one.csv") makes files of them
+#         …
+#
+# Needs hypothesis: `pip install "gaussmith[audit]"`. This module alone does.
+
+try:
+    from hypothesis import strategies as st
+except ImportError as error:  # pragma: no cover (in every environment for tests there is one)
+    raise ImportError('gaussmith.audit.scenes needs hypothesis: pip install "gaussmith[audit]"') from error
+
+WHOLE_IDS = (0, -1, 1, 17, 2**53 + 1, -(2**63), 2**63 - 1)
+TEXT_IDS = ("a", "A", " a", "a ", "á", "a\u0301", "17", "017", "17.0", "-0", "", "null", "NaN", "\u200b", "x" * 300)
+"""Ids that sloppy readers take for one another."""
+
+SUFFIXES = (".csv", ".jsonl", ".parquet")
+
+
+def neighbours(
+    target: Request | Plan, others: int = 4, text_ids: bool = False
+) -> st.SearchStrategy[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Pairs of tables that differ in one person: one more under add-remove, another under replace-one.
+
+    Other people, at most so many, are drawn like the person: bounds and beyond, inf, NaN, missing values, declared and
+    undeclared keys, few rows and many. With `text_ids` the ids of people are texts.
+    """
+    plan = target.plan if isinstance(target, Request) else target
+    scene = scene_of(plan)
+    schema = dict(made_up_table(plan, 2).schema)
+    ids = TEXT_IDS if text_ids else WHOLE_IDS
+    row = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in scene.choices.items()})
+
+    def person(name: Any, least: int = 1) -> st.SearchStrategy[list[Row]]:
+        if scene.unit is None:
+            return st.lists(row, min_size=1, max_size=1)
+        rows = st.lists(row, min_size=least, max_size=3 * scene.rows)
+        return rows.map(lambda found: [{**each, scene.unit: name} for each in found])
+
+    def table(found: list[Row]) -> pl.DataFrame:
+        import polars as pl
+
+        own: dict[str, Any] = {**schema, **({scene.unit: pl.String} if scene.unit is not None and text_ids else {})}
+        return pl.DataFrame({name: [each[name] for each in found] for name in own}, schema=own, strict=False)
+
+    @st.composite
+    def pair(draw: st.DrawFn) -> tuple[pl.DataFrame, pl.DataFrame]:
+        names = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=others + 1, unique=True))
+        rest = [each for name in names[1:] for each in draw(person(name))]
+        if scene.unit is not None and draw(st.booleans()):
+            rest += draw(person(None))  # rows of nobody
+        before = [] if plan.neighbours == ADD_REMOVE else draw(person(names[0]))
+        after = draw(person(names[0]))
+        at = draw(st.integers(0, len(rest)))
+        return table(rest[:at] + before + rest[at:]), table(rest[:at] + after + rest[at:])
+
+    return pair()
+
+
+def write(frame: pl.DataFrame, path: str | Path) -> Path:
+    """Write a table as .csv, .jsonl or .parquet, by the ending of the path."""
+    path = Path(path)
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    elif path.suffix == ".jsonl":
+        frame.write_ndjson(path)
+    elif path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        raise ValueError(f"{path.suffix!r} is not one of {', '.join(SUFFIXES)}")
+    return path

@@ -1,6 +1,7 @@
 """The command line: a thin layer over the library, one file per command.
 
 To add a command, write `cli/NAME.py` with `add_flags(parser)` and `run(arguments) -> int`, and add it to `COMMANDS`.
+The commands of what stands apart from the core live there (`ELSEWHERE`).
 Only the command that is called is imported, so that `gaussmith --help` is fast.
 
 Exit codes: 0 done · 2 wrong request (no data value read, nothing spent) · 3 budget refused · 4 engine or data failure.
@@ -16,8 +17,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
-from gaussmith.notations import TOML, written_in
+from gaussmith.notations import FLAGS, TOML, WRITERS, written_in
 
 COMMANDS = {
     "demo": "a real release on the bundled health data, with a report",
@@ -34,6 +36,19 @@ COMMANDS = {
 }
 """Each command and what it does, in the order of the help text."""
 
+ELSEWHERE = {
+    "audit": "gaussmith.audit.command",
+    "workbench": "gaussmith.workbench.command",
+    "compare": "gaussmith.papers.command",
+}
+"""Commands of what stands apart from the core, by their modules."""
+
+
+def module_of(name: str) -> str:
+    """The module of a command."""
+    return ELSEWHERE.get(name, f"gaussmith.cli.{name}")
+
+
 _HELP = """\
 Gaussmith releases statistics of sensitive tables (counts, sums, means, medians,
 histograms, regressions) under differential privacy, with Gaussian noise shaped
@@ -48,6 +63,15 @@ usage: gaussmith COMMAND [OPTION…]
 
 Every command takes --json. Start with: gaussmith demo
 """
+
+
+def _flag_text(field: str, value: object) -> str:
+    from gaussmith.cli.flags import flag_text  # where an error or a note is written
+
+    return flag_text(field, value)
+
+
+WRITERS[FLAGS] = _flag_text
 
 UNFORESEEN = "unexpected error; details are hidden because they could contain data"
 
@@ -66,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if not os.environ.get("GAUSSMITH_DEBUG"):
                 warnings.showwarning = _say_nothing
-            with written_in(TOML):
+            with written_in(TOML if _names_request(words) else FLAGS):
                 code = _run(words)
         sys.stdout.flush()
         return code
@@ -106,18 +130,23 @@ def _run(words: list[str]) -> int:
 
     from gaussmith.cli.parser import Parser
 
-    command = import_module(f"gaussmith.cli.{name}")
+    command = import_module(module_of(name))
     parser = Parser(name, command.__doc__ or "")
     command.add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
     return int(command.run(parser.parse(words[1:])))
 
 
+def _names_request(words: list[str]) -> bool:
+    """Whether a command reads a request file; one that it writes is asked for by flags."""
+    written = ("--out", "--save-request")
+    return any(word.endswith(".toml") and before not in written for before, word in pairwise(words))
+
+
 def _refuse(error: BaseException, words: list[str]) -> int:
-    """Print the error on stderr, in terms of command-line flags, and return the exit code."""
-    from gaussmith.cli.flag_notation import in_flags
-    from gaussmith.cli.terminal import error_text
-    from gaussmith.errors import ExpressionError, GaussmithError, InternalError, RequestError
+    """Print the error on stderr, and return the exit code."""
+    from gaussmith.cli.parser import error_text
+    from gaussmith.errors import GaussmithError, InternalError
 
     if os.environ.get("GAUSSMITH_DEBUG") and (
         isinstance(error, InternalError) or not isinstance(error, GaussmithError)
@@ -132,12 +161,10 @@ def _refuse(error: BaseException, words: list[str]) -> int:
             "set GAUSSMITH_DEBUG=1 to see them where nobody else can: they are not private",
             code="unexpected-error",
         )
-    if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
-        error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
     if "--json" in words:
         import json
 
-        from gaussmith.texts import printable_json
+        from gaussmith.errors import printable_json
 
         fields = {
             "kind": type(error).__name__,

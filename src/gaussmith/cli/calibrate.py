@@ -15,11 +15,10 @@ from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
-from gaussmith.cli.parser import Parser
-from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.cli.parser import Parser, bold, wrapped
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
 
 MULTIPLES = (0.25, 0.5, 1, 1.5, 2)
 DELTAS = (1e-3, 1e-5, 1e-6, 1e-9, 1e-12)

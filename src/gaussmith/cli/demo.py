@@ -14,13 +14,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaussmith.cli.parser import Parser
-from gaussmith.cli.terminal import bold, dim, labelled, wrapped
+from gaussmith.cli.parser import Parser, bold, dim, labelled, wrapped
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.texts import printable, printable_json
+from gaussmith.errors import printable, printable_json
 
 if TYPE_CHECKING:
-    from gaussmith.releases import Release
+    from gaussmith.releases.release import Release
     from gaussmith.requests.request import Request
 
 FOLDER = "gaussmith-demo"
@@ -54,7 +53,7 @@ def demo_request() -> Request:
     """The request of the demo."""
     from importlib import resources
 
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
     from gaussmith.requests.request import Request
 
     source = str(resources.files("gaussmith") / "data" / "randhie.parquet")
@@ -64,8 +63,8 @@ def demo_request() -> Request:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.charged_release import release
-    from gaussmith.report import check_folder, write_folder
+    from gaussmith.pipeline.release import release
+    from gaussmith.report.folder import check_folder, write_folder
 
     request = demo_request()
     check_folder(arguments.out, overwrite=True)
@@ -80,15 +79,13 @@ def run(arguments: Namespace) -> int:
 
 
 def _text(release: Release) -> str:
-    from gaussmith.plans.standard_gaussian import compare_release
-    from gaussmith.words.blocks import describe_gain, describe_optimality
-    from gaussmith.words.numbers import decimals
-    from gaussmith.words.releases import shown_rows
-    from gaussmith.words.tables import text_table
+    from gaussmith.planning.block import compare_release
+    from gaussmith.report.releases import shown_rows
+    from gaussmith.report.tables import describe_gain, describe_optimality, rounded, text_table
 
     promise, _, _ = release.plan.guarantee.describe().partition(". ")
     rows = [
-        (*row[:3], f"{c.standard or 0:,.{decimals(c.error)}f}", MEANINGS[c.name])
+        (*row[:3], rounded(c.standard or 0, c.error), MEANINGS[c.name])
         for row, c in zip(shown_rows(release)[1], compare_release(release), strict=True)
     ]
     table = text_table(["answer", "value", "± noise", "standard", ""], [(*row[:4], "") for row in rows])

@@ -2,266 +2,297 @@
 
 from __future__ import annotations
 
+import math
+import re
+import shlex
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.cli.flag_texts import (
-    check_values,
-    read_asked,
-    read_bins,
-    read_bounds,
-    read_counted,
-    read_group_weights,
-    read_keys,
-    read_levels,
-    read_missing,
-    read_named,
-    read_number,
-    read_regression,
-    read_shares,
-    read_tables,
-    read_weights,
-    read_whole,
-    with_found,
-    with_vector_options,
-)
 from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import RequestError
-from gaussmith.values import dataclass
+from gaussmith.errors import DomainError, RequestError
+from gaussmith.notations import MORE, PAIRS, number_text, toml_text
+from gaussmith.requests.fields import ENTRIES, STATED, Flag
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
     from gaussmith.requests.request import Request
 
 
-@dataclass(frozen=True)
-class Flag:
-    """One flag of a request: what it is called, the field that it fills and how its text is read.
+# How the texts of flags are read: bounds, names, keys, bins, levels, weights.
 
-    `metavar` is None for a flag without a value; `field` is "" where several flags fill one field.
-    """
+PRIVATE = "private"
+"""What stands for bounds that are learned; said here again, because help must not wait for requests to load."""
 
-    name: str
-    metavar: str | None
-    help: str
-    field: str = ""
-    read: Callable[[str, Any], Any] = lambda flag, text: text
-    often: bool = False
-    of_people: bool = False
 
-    @property
-    def words(self) -> str:
-        return "--" + self.name.replace("_", "-")
+def read_bounds(flag: str, texts: Sequence[str]) -> Any:
+    """NAME:LOW:HIGH, or NAME:private; of bounds also `private` alone, for all columns that have none."""
+    if flag in ("--bounds", "--total-bounds") and list(texts) == [PRIVATE]:
+        return PRIVATE
+    found: dict[str, Any] = {}
+    for text in texts:
+        _check_signs(flag, text)
+        private, _, word = text.rpartition(":")
+        if word == PRIVATE and private and flag != "--mean-within":
+            _check_once(flag, private, found)
+            found[private] = PRIVATE
+            continue
+        name, *ends = text.rsplit(":", 2)
+        if len(ends) != 2 or not name:
+            raise DomainError(
+                f"{flag} {text}",
+                "every column needs two bounds, known without looking at the data",
+                f"write {flag} {name or 'age'}:0:100, or {flag} {name or 'age'}:{PRIVATE} for bounds that are learned",
+                code="flag-without-two-bounds",
+                flag=flag,
+                text=text,
+            )
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            low = high = math.nan
+        if math.isnan(low) or math.isnan(high):
+            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
+            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
+        if math.inf > low > high > -math.inf:
+            raise DomainError(
+                f"{flag} {text}",
+                "the lower bound must be below the upper bound",
+                f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?",
+                code="bounds-reversed",
+                column=name,
+                lower=low,
+                upper=high,
+            )
+        _check_once(flag, name, found)
+        found[name] = (low, high)
+    return found
 
-    def add_to(self, group: Any) -> None:
-        told = self.help.replace("%", "%%")  # argparse formats it
-        if self.metavar is None:
-            group.add_argument(self.words, action="store_true", help=told)
+
+_NUMBER = r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?"
+_OTHER_SIGNS = rf"([^=:]+)(?:=({_NUMBER})[,:]|:({_NUMBER}),)({_NUMBER})"
+"""Bounds behind an equals sign, as values are written, or with a comma between them."""
+
+
+def _check_signs(flag: str, text: str) -> None:
+    """Refuse `fine=0,20` where `fine:0:20` is meant."""
+    if (other := re.fullmatch(_OTHER_SIGNS, text)) is not None:
+        raise DomainError(
+            f"{flag} {text}",
+            "a column and its bounds are joined by colons",
+            f"write {flag} {other[1]}:{other[2] or other[3]}:{other[4]}",
+            code="flag-bounds-by-other-signs",
+            flag=flag,
+            text=text,
+        )
+
+
+def _check_once(flag: str, name: str, found: Container[str]) -> None:
+    if name in found:
+        what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+        raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+
+
+def read_shares(flag: str, texts: Sequence[str]) -> dict[str, float]:
+    """NAME=SHARE: shares of the budget."""
+    named = read_named(flag, texts, "bounds=0.1")
+    return {name: number(flag, share) for name, share in named.items()}
+
+
+def read_asked(flag: str, texts: Sequence[str]) -> dict[str, tuple[float, float] | None]:
+    """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
+    plain = [text for text in texts if text and ":" not in text]
+    for text in plain:
+        _check_signs(flag, text)
+    found: dict[str, tuple[float, float] | None] = {**read_bounds(flag, [text for text in texts if text not in plain])}
+    for name in plain:
+        if name in found:
+            what, rule = f"{flag} {name} twice", "each column is asked once"
+            raise RequestError(what, rule, "leave one out", code="flag-asked-twice", flag=flag, name=name)
+        found[name] = None
+    return found
+
+
+def read_missing(flag: str, texts: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            what, rule = f"{flag} {text}", "it needs a column and a number"
+            raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
+        try:
+            found[name] = float(value)
+        except ValueError:
+            what, remedy = f"{flag} {text}", f"write --missing {name}=40"
+            raise RequestError(
+                what, "it must be a number", remedy, code="missing-flag-not-a-number", missing=text
+            ) from None
+    return found
+
+
+def read_named(flag: str, texts: Sequence[str], example: str) -> dict[str, str]:
+    """NAME=TEXT, split at the first equals sign."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            what, rule = f"{flag} {text}", "it has the form NAME=…"
+            raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
+        if name.strip() in found:
+            what, rule = f"{flag} {name.strip()} twice", "every name must be given once"
+            raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
+        found[name.strip()] = value
+    return found
+
+
+def read_keys(flag: str, texts: Sequence[str], example: str) -> dict[str, list[str | int | bool]]:
+    """Declared keys, without blanks around them; whole numbers and true, false are read as such where all keys are."""
+    found: dict[str, list[str | int | bool]] = {}
+    for name, keys in read_named(flag, texts, example).items():
+        words = [word.strip() for word in keys.split(",")]
+        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
+            found[name] = [int(word) for word in words]
+        elif all(word in ("true", "false") for word in words):
+            found[name] = [word == "true" for word in words]
         else:
-            action = "append" if self.often else "store"
-            group.add_argument(self.words, action=action, metavar=self.metavar, help=told)
+            found[name] = list(words)
+    return found
 
 
-FLAGS = (
-    Flag(
-        "sum", "NAME[:LOW:HIGH]",
-        "the sum of a column; each row is clipped to [LOW, HIGH], with --unit each person's total is, with --by in "
-        "each group",
-        "sums", read_asked, often=True,
-    ),
-    Flag(
-        "mean", "NAME[:LOW:HIGH]", "the mean of a column, each row clipped to [LOW, HIGH]",
-        "means", read_asked, often=True,
-    ),
-    Flag(
-        "variance", "NAME[:LOW:HIGH]", "the variance and the standard deviation of a column",
-        "variances", read_asked, often=True,
-    ),
-    Flag(
-        "covariance", "NAME,NAME,…", "covariances and correlations of these columns; their bounds by --bounds",
-        "covariance", lambda flag, text: text.split(",") if text else {},
-    ),
-    Flag(
-        "regression", "NAME~NAME+NAME…", "the linear regression of the first column on the others; bounds by --bounds",
-        "regression", read_regression,
-    ),
-    Flag(
-        "bounds", "NAME:LOW:HIGH",
-        "the bounds of one row, for all answers about it; NAME:private or private: learned from the data, at a price",
-        "bounds", read_bounds, often=True,
-    ),
-    Flag(
-        "total_bounds", "NAME:LOW:HIGH",
-        "the bounds of a person's total over all rows, with --by in each group; for sums with --unit",
-        "total_bounds", read_bounds, often=True,
-    ),
-    Flag(
-        "values", "NAME=VALUE,VALUE,…", "the declared values of a column, for --histogram NAME and --by NAME",
-        "values", partial(read_keys, example="sex=f,m"), often=True,
-    ),
-    Flag(
-        "bins", "NAME=EDGE,EDGE,…",
-        "the cells of a column: edges, equal:20:0:100, log:10:1:1000, of dates month:2024-01:2024-12, or private",
-        "bins", read_bins, often=True,
-    ),
-    Flag(
-        "quantile", "NAME=LEVEL,…",
-        "quantiles of a column with --bounds or --bins, such as income=0.1,0.9; with --unit of each person's own mean",
-        "quantiles", read_levels, often=True,
-    ),
-    Flag(
-        "median", "NAME[:LOW:HIGH]",
-        "the median of a column; with --unit the median, over people, of each person's own mean",
-        "medians", read_asked, often=True,
-    ),
-    Flag(
-        "marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True
-    ),
-    Flag(
-        "vector_means", "NAME,NAME,…", "the means of columns of which nothing is known: no bounds, no spread",
-        "vector_means", lambda flag, text: text.split(",") if text else (),
-    ),
-    Flag("vector_rows", "N", "with --vector-means: a public guess of the number of rows (default 10000)"),
-    Flag("normal", None, "with --vector-means: the columns are known to be normal"),
-    Flag("count", None, "the number of people"),
-    Flag("count_rows", None, "the number of rows instead"),
-    Flag(
-        "histogram", "NAME[=VALUE,VALUE,…]",
-        "how many people (not rows) have each of these values, exactly; for ranges of numbers give NAME alone, and "
-        "their edges by --bins NAME=0,10,20",
-        "histograms", partial(read_counted, example="health=good,fair,poor"), often=True,
-    ),
-    Flag(
-        "proportion", "NAME[=VALUE,VALUE,…]",
-        "the same, with the share of each value in the sum of these counts; a person who counts in several values is "
-        "in that sum several times",
-        "proportions", partial(read_counted, example="health=good,fair,poor"), often=True,
-    ),
-    Flag(
-        "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
-        "by", partial(read_counted, example="region=north,south"), often=True,
-    ),
-    Flag(
-        "by_found", "NAME", "answers for each key found in this column; groups with few people are not shown",
-        often=True,
-    ),
-    Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'", "where"),
-    Flag(
-        "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
-        "columns", partial(read_named, example="bmi='weight / (height * height)'"), often=True,
-    ),
-    Flag(
-        "unit", "NAME", "the column that identifies the person (default: each row is a person)",
-        "unit", of_people=True,
-    ),
-    Flag(
-        "person_column", "NAME=TEXT", "a number of a person's own, such as 'visits=count()' or 'total=sum(spent)'",
-        "person_columns", partial(read_named, example="visits='count()'"), often=True, of_people=True,
-    ),
-    Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
-    Flag(
-        "row_per_row", None,
-        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person only",
-        of_people=True,
-    ),
-    Flag(
-        "line_per_record", None, "each line of a CSV file is one record, whatever quotes it contains", of_people=True,
-    ),
-    Flag(
-        "rows_per_unit", "K",
-        "at most K rows per person count in means over rows (not in quantiles), with --by in each group; people with "
-        "more are scaled down",
-        "rows_per_unit", read_whole, of_people=True,
-    ),
-    Flag(
-        "groups_per_unit", "M",
-        "each person counts in at most M groups, those with most rows; needed with --unit and --by",
-        "groups_per_unit", read_whole, of_people=True,
-    ),
-    Flag(
-        "group_weights", "KEY=W,…", "how much the errors of these groups matter; others weigh 1, such as north=4",
-        "group_weights", read_group_weights,
-    ),
-    Flag(
-        "values_per_unit", "K",
-        "each person counts in at most K values of a histogram, those with most rows; needed with --unit, but with "
-        "--by it is 1 in each group",
-        "values_per_unit", read_whole, of_people=True,
-    ),
-    Flag(
-        "keys_at_least", "N", "with --by-found: keys with fewer than N people are never shown",
-        "keys_at_least", read_whole, of_people=True,
-    ),
-    Flag(
-        "top", "N", "with --by-found: show at most N groups, those with the largest noisy counts",
-        "top", read_whole, of_people=True,
-    ),
-    Flag(
-        "keys_delta", "D",
-        "with --by-found: the part of δ spent on finding keys (default: the most that fits); with --mu or --rho the "
-        "probability beside it",
-        "keys_delta", read_number, of_people=True,
-    ),
-    Flag(
-        "keys_first", None,
-        "with --by-found: find keys in a stage of its own, and choose each person's groups among the keys shown",
-        "keys_first", lambda flag, given: bool(given), of_people=True,
-    ),
-    Flag(
-        "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
-        "mean_of", lambda flag, text: text or "rows", of_people=True,
-    ),
-    Flag(
-        "mean_within", "NAME:LOW:HIGH",
-        "where the mean of a column lies, for the errors stated by a plan (default: anywhere within its bounds); does "
-        "not change the noise",
-        "mean_within", read_bounds, often=True,
-    ),
-    Flag(
-        "missing", "NAME=VALUE",
-        "the value used where NAME is missing (default: means are over the values that are there, and a missing value "
-        "adds 0 to a sum)",
-        "missing", read_missing, often=True,
-    ),
-    Flag(
-        "complete", "NAME", "promise that NAME has a value in every row: its mean then needs less noise",
-        "complete", lambda flag, texts: texts or (), often=True,
-    ),
-    Flag(
-        "weights", "W",
-        "which errors matter most: relative (to the width of the bounds; default), equal, or one number per sum, then "
-        "per mean: 1,1,4",
-        "weights", read_weights,
-    ),
-    Flag(
-        "diagnose", None,
-        "also say how many people are beyond bounds and limits, for 2 % of the budget; in the names of its answers "
-        "10_45 is from 10 % to 45 % of the width of the bounds",
-        "diagnose", lambda flag, given: bool(given),
-    ),
-    Flag(
-        "budget", "NAME=SHARE",
-        "with private bounds: the share of μ² of bounds (default 0.06), zooms or clipped; with --keys-first: of keys",
-        "budget", read_shares, often=True,
-    ),
-)  # fmt: skip
-"""The flags of a request, in the order of the help; guarantee and neighbours follow them."""
+def read_counted(flag: str, texts: Sequence[str], example: str) -> dict[str, list[str | int | bool] | None]:
+    """NAME=VALUE,VALUE, or NAME alone where --values says the rest."""
+    plain = [text for text in texts if text and "=" not in text]
+    return {**dict.fromkeys(plain), **read_keys(flag, [text for text in texts if text not in plain], example)}
 
-GUARANTEE = ("epsilon", "delta", "mu", "rho")
 
-ASKING = (*(flag.name for flag in FLAGS), *GUARANTEE, "neighbours")
-"""Flags that a request file replaces."""
+def check_values(flag: str, columns: Sequence[str], declared: Container[str]) -> None:
+    """Refuse `branch:East,West` where `branch=East,West` is meant: no column of this name has values."""
+    for text in columns:
+        name, colon, values = text.partition(":")
+        if name and colon and values and text not in declared:
+            raise DomainError(
+                f"{flag} {text}",
+                "a column and its values are joined by an equals sign",
+                f"write {flag} {name}={values.replace(':', ',')}",
+                code="flag-values-by-other-signs",
+                flag=flag,
+                text=text,
+            )
 
-SPELLED_ALIKE = (
-    *(flag.name for flag in FLAGS if flag.of_people and flag.field == flag.name),
-    "by",
-    *GUARANTEE,
-    "neighbours",
-)
-"""Flags that have the name of their field, which remedies write as NAME = VALUE."""
+
+def read_levels(flag: str, texts: Sequence[str]) -> dict[str, list[float]]:
+    """NAME=LEVEL,LEVEL: levels of quantiles."""
+    named = read_named(flag, texts, "income=0.1,0.5,0.9")
+    return {name: [number(flag, level) for level in levels.split(",")] for name, levels in named.items()}
+
+
+def read_names(flag: str, texts: str | Sequence[str]) -> list[Any]:
+    """NAME,NAME: columns; one list for each flag where there may be several."""
+    return texts.split(",") if isinstance(texts, str) else [text.split(",") for text in texts]
+
+
+def read_bins(flag: str, texts: Sequence[str]) -> dict[str, Any]:
+    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12, NAME=private."""
+    found: dict[str, Any] = {}
+    for name, text in read_named(flag, texts, "age=18,40,65").items():
+        way, *rest = text.split(":")
+        if way in ("equal", "log") and len(rest) == 3:
+            count, low, high = (_digits(number(flag, part)) for part in rest)
+            found[name] = {way: count, "between": [low, high]}
+        elif text == PRIVATE:
+            found[name] = PRIVATE
+        elif len(rest) == 2:
+            found[name] = {"by": way, "between": rest}
+        else:
+            found[name] = [_digits(number(flag, edge)) for edge in text.split(",")]
+    return found
+
+
+def _digits(value: float) -> float | int:
+    """Whole numbers as such."""
+    return int(value) if value.is_integer() else value
+
+
+def read_whole(flag: str, text: str) -> int:
+    value = number(flag, text)
+    if not value.is_integer():
+        rule, remedy = "it takes a whole number", f"write for example {flag} 1"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
+    return int(value)
+
+
+def read_group_weights(flag: str, text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        key, equals, weight = part.rpartition("=")
+        if not equals or not key:
+            rule, remedy = "each key has a number", f"write for example {flag} north=4"
+            raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-weights-of-keys", flag=flag, text=text)
+        found[key] = number(flag, weight)
+    return found
+
+
+def read_weights(flag: str, text: str) -> Any:
+    if text[:1].isalpha():
+        return text
+    return [number(flag, part) for part in text.split(",")]
+
+
+def read_regression(flag: str, text: str) -> dict[str, Any]:
+    of, tilde, on = text.partition("~")
+    names = [name.strip() for name in on.split("+")]
+    if not tilde or not of.strip() or not all(names):
+        rule, remedy = "it is one column, ~, and the columns that explain it", f"write {flag} income~age+bmi"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="regression-flag-malformed", flag=flag, text=text)
+    return {"of": of.strip(), "on": names}
+
+
+def with_found(by: dict[str, Any], found: Sequence[str]) -> dict[str, Any]:
+    """Declared keys, and after them the columns whose keys are found in the data."""
+    for name in found:
+        if not name or "=" in name or ":" in name:
+            raise RequestError(
+                f"--by-found {name}",
+                "it takes the name of a column, whose keys are found in the data",
+                f"write --by-found {name.partition('=')[0].partition(':')[0] or 'airport'}, or --by with declared keys",
+                code="by-found-flag-malformed",
+                name=name,
+            )
+        if name in by or list(found).count(name) > 1:
+            what, rule = f"{name} in --by-found and again", "the keys of a column are found, or declared, once"
+            raise RequestError(what, rule, "leave one out", code="by-found-column-twice", name=name)
+    return {**by, **dict.fromkeys(found, "found")}
+
+
+READ: dict[str, Callable[[str, Any], Any]] = {
+    "NAME[:LOW:HIGH]": read_asked,
+    "NAME:LOW:HIGH": read_bounds,
+    "NAME,NAME,…": read_names,
+    "NAME~NAME+NAME…": read_regression,
+    "NAME=VALUE,VALUE,…": partial(read_keys, example="sex=f,m"),
+    "NAME=EDGE,EDGE,…": read_bins,
+    "NAME=LEVEL,…": read_levels,
+    "NAME[=VALUE,VALUE,…]": partial(read_counted, example="health=good,fair,poor"),
+    "NAME[=KEY,KEY,…]": partial(read_counted, example="region=north,south"),
+    "NAME=TEXT": partial(read_named, example="bmi='weight / (height * height)'"),
+    "NAME=VALUE": read_missing,
+    "NAME=SHARE": read_shares,
+    "KEY=W,…": read_group_weights,
+    "W": read_weights,
+    "K": read_whole,
+    "M": read_whole,
+    "N": read_whole,
+    "D": number,
+}
+"""How the text of a flag is read, by its form; one that is not here stays text."""
+
+
+FIELD_FLAGS = {field: each.flags for field, each in ENTRIES.items() if each.flags}
+"""The flags of each field of a request, in the order of the help; guarantee and neighbours follow them."""
+
+FLAGS = [flag for flags in FIELD_FLAGS.values() for flag in flags]
 
 
 def add_request_flags(parser: Parser) -> None:
@@ -269,7 +300,12 @@ def add_request_flags(parser: Parser) -> None:
     asked = parser.add_argument_group("what to release")
     people = parser.add_argument_group("people and rows")
     for flag in FLAGS:
-        flag.add_to(people if flag.of_people else asked)
+        group, told = people if flag.of_people else asked, flag.help.replace("%", "%%")  # argparse formats it
+        if flag.metavar is None:
+            group.add_argument(flag.words, action="store_true", help=told)
+        else:
+            action = "append" if flag.often else "store"
+            group.add_argument(flag.words, action=action, metavar=flag.metavar, help=told)
     add_guarantee_flags(parser)
     parser.add_argument(
         "--neighbours", "--neighbors", metavar="N",
@@ -289,12 +325,10 @@ def add_guarantee_flags(parser: Parser) -> None:
 
 def guarantee_from(arguments: Namespace) -> Guarantee:
     """The guarantee given by the flags."""
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
 
     stated = {
-        name: number(f"--{name}", getattr(arguments, name))
-        for name in GUARANTEE
-        if getattr(arguments, name) is not None
+        name: number(f"--{name}", getattr(arguments, name)) for name in STATED if getattr(arguments, name) is not None
     }
     if not stated:
         rule = "say how well people are protected"
@@ -329,7 +363,7 @@ def request_from(
             sources=len(sources),
         )
     if sources and sources[0].endswith(".toml"):
-        for name in ASKING:
+        for name in (*(flag.name for flag in FLAGS), *STATED, "neighbours"):
             if getattr(arguments, name):
                 raise RequestError(
                     f"--{name.replace('_', '-')} together with {without_secrets(sources[0])!r}",
@@ -357,23 +391,27 @@ def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]
             "leave one out, or write a request with two questions",
             code="count-beside-count-rows",
         )
-    fields = {flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field}
-    for flag in FLAGS:
-        if flag.field in ("by", "histograms", "proportions"):
-            unsaid = [name for name, values in fields[flag.field].items() if values is None]
-            check_values(flag.words, unsaid, {**fields["values"], **fields["bins"]})
-    fields["by"] = with_found(fields["by"], arguments.by_found or ())
-    fields["vector_means"] = with_vector_options(fields["vector_means"], arguments.vector_rows, arguments.normal)
+    fields = {}
+    for field, flags in FIELD_FLAGS.items():
+        flag, given = flags[0], getattr(arguments, flags[0].name)
+        if given is not None and given is not False:
+            fields[field] = READ.get(flag.metavar or "", _as_given)(flag.words, given)
+    for field in ("by", "histograms", "proportions"):
+        unsaid = [name for name, values in fields.get(field, {}).items() if values is None]
+        check_values(FIELD_FLAGS[field][0].words, unsaid, {**fields.get("values", {}), **fields.get("bins", {})})
+    if arguments.by_found:
+        fields["by"] = with_found(fields.get("by", {}), arguments.by_found)
+    if arguments.count_rows:
+        fields["count"] = "rows"
+    if arguments.neighbours:
+        fields["neighbours"] = arguments.neighbours
     source: Any = sources[0] if sources else "data"
-    promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
-    if any(promises.values()):
-        source = {"path": source, **promises}
-    return {
-        "source": source,
-        **fields,
-        "count": "rows" if arguments.count_rows else arguments.count,
-        "neighbours": arguments.neighbours or "add-remove",
-    }
+    promises = {name: getattr(arguments, name) for name in PROMISES if getattr(arguments, name)}
+    return fields | {"source": {"path": source, **promises} if promises else source}
+
+
+def _as_given(flag: str, given: Any) -> Any:
+    return given
 
 
 def rows_from(text: str | None) -> int | None:
@@ -385,3 +423,90 @@ def rows_from(text: str | None) -> int | None:
         what, rule = f"--rows {text}", "it must be a number of records, 1 or more"
         raise RequestError(what, rule, "give an estimate, such as 10000", code="rows-flag-out-of-range", rows=text)
     return int(rows)
+
+
+# A field with a value as flags, for errors and notes (`gaussmith.notations`).
+
+WAYS = ("equal", "log")
+"""What a table of cells says before its ends."""
+
+PROMISES = ("ids", "row_per_row", "line_per_record")
+"""What a table `source` says beside its path."""
+
+
+def flag_text(field: str, value: Any) -> str:
+    """A field with a value as flags; what no flag says stays as a request file has it.
+
+    >>> flag_text("bounds", {"age": [0, 100]}), flag_text("values", {"sex": ["f", "m"]}), flag_text("means", ["age"])
+    ('--bounds age:0:100', '--values sex=f,m', '--mean age')
+    >>> flag_text("by", {"airport": "found"}), flag_text("bins", {"age": "private"}), flag_text("count", True)
+    ('--by-found airport', '--bins age=private', '--count')
+    >>> flag_text("guarantee", {"epsilon": 1, "delta": 1e-6}), flag_text("share", 2)
+    ('--epsilon 1 --delta 1e-6', 'share = 2')
+    """
+    flags = FIELD_FLAGS.get(field, ())
+    if field == "count":
+        return flags[1 if value == "rows" else 0].words
+    if field == "source" and isinstance(value, Mapping):
+        return " ".join(flag.words for flag in flags if value.get(flag.name) is True)
+    if field == "" and isinstance(value, Mapping) and {"bins", "by", *WAYS} & set(value):
+        return f"--bins NAME={_cells(value)}"
+    if field == "between":
+        return f"…:{_joined(value)}"
+    if field in WAYS:
+        return f"{field}:{_word(value)}:…"
+    if field == "guarantee" and isinstance(value, Mapping):
+        return " ".join(f"--{name} {_word(number)}" for name, number in value.items())
+    if field in (*STATED, "neighbours", "ids"):
+        return f"--{field} {_word(value)}"
+    if not flags or field == "source":
+        return toml_text(field, value)
+    flag = flags[0]
+    if flag.metavar is None:
+        return flag.words
+    if field == "regression" and isinstance(value, Mapping):
+        return f"{flag.words} {_word(value['of'])}~{'+'.join(map(_word, value['on']))}"
+    if isinstance(value, Mapping) and flag.often:
+        return " ".join(_of_column(field, flag, column, said) for column, said in value.items())
+    if isinstance(value, Mapping):
+        return f"{flag.words} {','.join(f'{_word(key)}={_word(said)}' for key, said in value.items())}"
+    if isinstance(value, list | tuple) and flag.often:
+        return " ".join(f"{flag.words} {_listed(each)}" for each in value)
+    return f"{flag.words} {_listed(value)}"
+
+
+def _of_column(field: str, flag: Flag, column: str, said: Any) -> str:
+    if said == "found" and field in ("by", "histograms"):
+        return f"--by-found {_word(column)}"
+    if field in ("by", "histograms", "proportions") and isinstance(said, Mapping):
+        return f"{flag.words} {_word(column)} --bins {_word(column)}={_cells(said)}"
+    if field in PAIRS:
+        return f"{flag.words} {_word(column)}:{_joined(said) if isinstance(said, list | tuple) else said}"
+    return f"{flag.words} {_word(column)}={_cells(said)}"
+
+
+def _cells(said: Any) -> str:
+    """What stands behind the name of a column: values, edges, or how cells are made."""
+    if not isinstance(said, Mapping):
+        return _listed(said)
+    if "bins" in said:
+        return _listed(said["bins"])
+    way = [said["by"]] if "by" in said else [each for name in WAYS if name in said for each in (name, said[name])]
+    return _joined([*way, *said.get("between", ())])
+
+
+def _listed(value: Any) -> str:
+    return ",".join(map(_word, value)) if isinstance(value, list | tuple) else _word(value)
+
+
+def _joined(value: Sequence[Any]) -> str:
+    return ":".join(map(_word, value))
+
+
+def _word(value: Any) -> str:
+    """A value as the shell takes it: in quotes where it has blanks or signs of the shell."""
+    if value is ... or value == MORE:
+        return MORE
+    if isinstance(value, bool):
+        return str(value).lower()
+    return number_text(value) if isinstance(value, int | float) else shlex.quote(str(value))

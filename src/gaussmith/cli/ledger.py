@@ -22,15 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
-from gaussmith.cli.parser import Parser, number
-from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.cli.parser import Parser, bold, number, wrapped
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import RequestError, nearest
-from gaussmith.texts import printable, printable_json
+from gaussmith.errors import RequestError, nearest, printable, printable_json
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.privacy.guarantee import Guarantee
 
 ACTIONS = ("init", "show", "add", "verify")
 OF_ACTIONS = {
@@ -110,8 +108,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from gaussmith.ledger import EACH_ROW, Ledger
-    from gaussmith.words.ledgers import describe_terms
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.printing import describe_terms
+    from gaussmith.ledger.protection import EACH_ROW
 
     if arguments.unit and arguments.each_row:
         raise RequestError(
@@ -161,8 +160,8 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 
 
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from gaussmith.ledger import Ledger
-    from gaussmith.words.ledgers import part
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.printing import part
 
     ledger = Ledger(arguments.ledger)
     history = ledger.history()
@@ -184,8 +183,8 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
-    from gaussmith.words.ledgers import charge_table, describe_left, describe_terms
-    from gaussmith.words.tables import text_table
+    from gaussmith.ledger.printing import charge_table, describe_left, describe_terms
+    from gaussmith.report.tables import text_table
 
     lines = [bold(printable(ledger.where)), *describe_terms(ledger)]
     if history:
@@ -197,15 +196,13 @@ def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) 
 
 
 def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
-    from gaussmith.chart_packages import require_vl_convert
-    from gaussmith.report import draw, spending_spec
+    from gaussmith.report.charts import STYLE, spending_picture
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
         what, rule = f"--chart {said}", "a chart is an .svg file"
         raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
-    require_vl_convert(f"--chart {said}")  # which draws axes of times
-    svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
+    svg = spending_picture(history, STYLE)
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
@@ -217,9 +214,9 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
 def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     """Charge a release that another tool made."""
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.printing import describe_left, part
     from gaussmith.numerics.exact import sqrt_upward
-    from gaussmith.words.ledgers import describe_left, part
 
     if arguments.rho is not None:
         raise RequestError(
@@ -246,9 +243,9 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.printing import describe_left, part
     from gaussmith.ledger.protection import describe_unit
-    from gaussmith.words.ledgers import describe_left, part
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import re
-from collections.abc import Sequence
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import RequestError, nearest
+from gaussmith.errors import GaussmithError, RequestError, meant_names, nearest
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,6 +33,7 @@ class Parser(argparse.ArgumentParser):
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
+        self._negative_number_matcher = re.compile(r"-\.?\d|-inf", re.IGNORECASE)  # -3:3 and -1,0 are values, no flags
         self.command = command
         self.words: Sequence[str] = ()
         joined = re.sub(r" *\\\n *", " ", examples)
@@ -40,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             flag = unknown[0].split("=")[0]
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
-            flags = [name for name in self._option_string_actions if name.startswith("--")]
+            flags = [name for name in self._option_string_actions if name.startswith("--") and name != "--help"]
             hint = _nearest_flag(flag, flags) if flag.startswith("-") else self._hint_for(words, unknown[0])
             raise RequestError(
                 repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint, code="unknown-argument"
@@ -96,18 +103,6 @@ class Parser(argparse.ArgumentParser):
         return next((each for each in self.examples if f" {action} " in each), self.examples[0])
 
 
-_OTHERWISE = {
-    **dict.fromkeys(("groupby", "group-by", "group", "groups"), "--by"),
-    **dict.fromkeys(("person", "person-id", "user", "user-id", "id-column", "privacy-unit"), "--unit"),
-    **dict.fromkeys(("rows-per-person", "rows-per-user", "max-rows", "max-rows-per-person"), "--rows-per-unit"),
-    **dict.fromkeys(
-        ("groups-per-person", "groups-per-user", "max-groups", "max-groups-per-person"), "--groups-per-unit"
-    ),
-    **dict.fromkeys(("values-per-person", "values-per-user", "max-values-per-person"), "--values-per-unit"),
-}
-"""What other tools call a flag, where letters alone would not find it."""
-
-
 _AFTERWARDS = ("difference", "differences", "ratio", "ratios")
 """What is made of a release afterwards, by methods of the same names."""
 
@@ -126,17 +121,13 @@ def _nearest_flag(flag: str, flags: Sequence[str]) -> str:
     >>> _nearest_flag("--format", ["--master", "--where"]), _nearest_flag("--epsilom", ["--epsilon", "--delta"])
     ('choose one of: --master, --where', "did you mean '--epsilon'?")
     """
-    from difflib import get_close_matches
-
-    word = flag.lstrip("-").replace("_", "-")
+    words = {name.lstrip("-").replace("-", "_"): name for name in flags}
+    word = flag.lstrip("-")
     if word in _AFTERWARDS and "--out" in flags:
         made = f'gaussmith.read("DIR/release.json").{word.rstrip("s")}("a", "b", answer="x_mean")'
         return f"release with --by and --out DIR; then {made} in Python, at no further cost"
-    known = _OTHERWISE.get(word)
-    if known in flags:
-        return f"did you mean '{known}'?"
-    close = get_close_matches(flag.lstrip("-"), [name.lstrip("-") for name in flags], n=1)
-    return f"did you mean '--{close[0]}'?" if close else nearest("", flags)
+    meant = [words[name] for name in meant_names(flag, words)]
+    return f"did you mean {meant[0]!r}?" if len(meant) == 1 else nearest("", meant or flags)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -163,3 +154,119 @@ def number(flag: str, text: str) -> float:
         raise RequestError(
             f"{flag} {text}", "it takes a number", example, code="flag-not-a-number", flag=flag, text=text
         ) from None
+
+
+# Terminal text: bold and dim where supported, wrapped lines, errors in three parts.
+
+WIDTH = 80
+
+
+def bold(text: str, stream: TextIO | None = None) -> str:
+    return _styled(text, "1", stream)
+
+
+def dim(text: str, stream: TextIO | None = None) -> str:
+    return _styled(text, "2", stream)
+
+
+def red(text: str, stream: TextIO | None = None) -> str:
+    return _styled(text, "1;31", stream)
+
+
+def struck(text: str, stream: TextIO | None = None) -> str:
+    """Text struck through on a terminal."""
+    return _styled(text, "9", stream)
+
+
+def _styled(text: str, code: str, stream: TextIO | None) -> str:
+    stream = sys.stdout if stream is None else stream
+    plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{code}m{text}\x1b[0m"
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    """Text wrapped at 80 characters; every line of `text` is a paragraph that keeps its own indentation."""
+    lines = []
+    for line in text.splitlines():
+        inner = len(line) - len(line.lstrip())
+        first, rest = " " * (indent + inner), " " * (indent + inner + (2 if inner else 0))
+        lines += textwrap.wrap(
+            line.lstrip(), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]  # fmt: skip
+    return "\n".join(lines)
+
+
+def labelled(label: str, text: str, column: int = 11) -> str:
+    """`label`, followed by text wrapped in its own column."""
+    body = wrapped(text, column)
+    return bold(label.ljust(column)) + body[column:]
+
+
+def error_text(error: GaussmithError) -> str:
+    """What is wrong, with the expression if there is one; then the rule and what to do, one line each.
+
+    After data was opened: one line that is always the same.
+    """
+    from gaussmith.errors import printable
+
+    head = red("Error:", sys.stderr)
+    if error.exit_code == 4:
+        return f"{head} {printable(str(error))}"
+    lines = [line for part in (error.what, error.rule, error.remedy) if part for line in part.split("\n")]
+    return f"{head} " + "\n  ".join(map(printable, lines))
+
+
+# A progress line on a terminal while data is read or a plan is audited: elapsed time, and the share if known.
+#
+# It never shows rows.
+
+TICK = 0.2
+"""Seconds between updates of the line."""
+
+BAR = 24
+
+
+@contextmanager
+def reading(stream: TextIO | None = None, word: str = "Reading") -> Iterator[Callable[[float | None], None] | None]:
+    """Yield a function to call with the share done so far (None: unknown). Draws only on a terminal, then clears it."""
+    stream = sys.stderr if stream is None else stream
+    if not stream.isatty():
+        yield None
+        return
+    share: list[float | None] = [None]
+    done = threading.Event()
+    started = time.monotonic()
+
+    def draw() -> None:
+        while not done.wait(TICK):
+            stream.write("\r" + line(share[0], time.monotonic() - started, word))
+            stream.flush()
+
+    def report(fraction: float | None) -> None:
+        share[0] = fraction
+
+    thread = threading.Thread(target=draw, daemon=True)
+    thread.start()
+    try:
+        yield report
+    finally:
+        done.set()
+        thread.join()
+        stream.write("\r\x1b[K")
+        stream.flush()
+
+
+def line(share: float | None, seconds: float, word: str = "Reading") -> str:
+    """The line that is drawn.
+
+    >>> line(0.5, 75)
+    'Reading  ━━━━━━━━━━━━────────────   50 %  1:15'
+    >>> line(None, 3)
+    'Reading  0:03'
+    """
+    clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    if share is None:
+        return f"{word}  {clock}"
+    full = round(BAR * min(max(share, 0.0), 1.0))
+    return f"{word}  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"

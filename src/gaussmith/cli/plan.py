@@ -28,19 +28,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_request_flags, request_from, rows_from, targets_from
-from gaussmith.cli.hints import hints_for, notes_in_flags
-from gaussmith.cli.parser import Parser, number
-from gaussmith.cli.saved_requests import add_save_flag, save_request
-from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.cli.parser import Parser, bold, number, wrapped
+from gaussmith.cli.saved_requests import add_save_flag, hints_for, save_request
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import RequestError
-from gaussmith.texts import printable, printable_json
+from gaussmith.errors import RequestError, printable, printable_json
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
-    from gaussmith.ledger import Ledger
-    from gaussmith.ledger.remainder import Outlook
-    from gaussmith.plans import Plan
+    from gaussmith.ledger.book import Ledger, Outlook
+    from gaussmith.planning.plan import Plan
+    from gaussmith.privacy.guarantee import Guarantee
 
 
 def add_flags(parser: Parser) -> None:
@@ -65,10 +61,10 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.charged_release import ledger_unit, open_ledger, read_schema, source_name
-    from gaussmith.plans.answer_notes import notes_on, told_of
-    from gaussmith.words.blocks import MAX_ROWS, explain_choice
-    from gaussmith.words.plans import plan_text
+    from gaussmith.pipeline.release import ledger_unit, open_ledger, read_schema, source_name
+    from gaussmith.planning.answer_notes import notes_on, told_of
+    from gaussmith.report.plans import plan_text
+    from gaussmith.report.tables import MAX_ROWS, explain_choice
 
     rows, targets = rows_from(arguments.rows), targets_from(arguments.target)
     request = request_from(arguments, arguments.request, False, _starting_guarantee(arguments) if targets else None)
@@ -87,14 +83,13 @@ def run(arguments: Namespace) -> int:
     if not arguments.json:
         if targets:
             print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
-        in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
-        print(hints_for(request, in_file), end="")
+        print(hints_for(request), end="")
         print(plan_text(plan, rows, sys.maxsize if arguments.all else MAX_ROWS, rest_in="--all prints them"))
         told = row_rules or planned
         if len(plan) == 1:
             notes = notes_on([told_of(piece, told[piece.slot.draw]) for piece in plan.pieces])
             told_notes = "\n".join(map(printable, notes))
-            print(wrapped(told_notes if in_file else notes_in_flags(told_notes)))
+            print(wrapped(told_notes))
         cost = request.cost_of_missing()
         if cost > 1.005:
             print(wrapped(
@@ -123,7 +118,7 @@ def run(arguments: Namespace) -> int:
 
 def _starting_guarantee(arguments: Namespace) -> Guarantee | None:
     """Where the search for the least ε begins if the flags state δ alone; None where they state it all."""
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
 
     if arguments.delta is None or arguments.epsilon is not None:
         return None

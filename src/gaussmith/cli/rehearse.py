@@ -16,11 +16,10 @@ from __future__ import annotations
 from argparse import Namespace
 
 from gaussmith.cli.flags import add_request_flags, request_from, rows_from
-from gaussmith.cli.hints import hints_for
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.release import print_written, shown_release
-from gaussmith.cli.saved_requests import add_save_flag, save_request
-from gaussmith.texts import printable_json
+from gaussmith.cli.saved_requests import add_save_flag, hints_for, save_request
+from gaussmith.errors import printable_json
 
 
 def add_flags(parser: Parser) -> None:
@@ -33,18 +32,17 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.charged_release import rehearse
+    from gaussmith.pipeline.release import rehearse
 
     rows = rows_from(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     if arguments.out:
-        from gaussmith.report import check_folder
+        from gaussmith.report.folder import check_folder
 
         check_folder(arguments.out)
     save_request(arguments, arguments.request, request)
     made = rehearse(request, rows or 10_000)
-    in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
-    text = hints_for(request, in_file) + shown_release(made, arguments.out, arguments.all, in_file)
+    text = hints_for(request) + shown_release(made, arguments.out, arguments.all)
     text = printable_json(made.to_json()) if arguments.json else text
     print_written(text, made, arguments.out, quiet=arguments.json)
     return 0

@@ -17,7 +17,7 @@ examples:
 Without --out every answer is printed. --out DIR writes release.json (the whole
 record), answers.csv, answers.parquet and report.html, and prints the first
 answers; with --all it prints all of them. A folder that already holds a release
-is refused.
+is refused, unless --id asks for that very release again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.cli.flags import add_request_flags, request_from
-from gaussmith.cli.hints import hints_for, notes_in_flags
-from gaussmith.cli.parser import Parser
-from gaussmith.cli.progress import reading
-from gaussmith.cli.saved_requests import add_save_flag, save_request
-from gaussmith.cli.terminal import wrapped
+from gaussmith.cli.parser import Parser, reading, wrapped
+from gaussmith.cli.saved_requests import add_save_flag, hints_for, save_request
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import GaussmithError, LedgerError
-from gaussmith.texts import printable, printable_json
+from gaussmith.errors import GaussmithError, LedgerError, printable, printable_json
 
 if TYPE_CHECKING:
-    from gaussmith.releases import Release
+    from gaussmith.releases.release import Release
 
 
 AGAIN = (
@@ -69,83 +65,81 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.charged_release import release
+    from gaussmith.pipeline.release import open_ledger, open_table, release_opened
 
     request = request_from(arguments, arguments.source)
-    in_file = arguments.source[0].endswith(".toml")
-    hints = "" if arguments.json else hints_for(request, in_file)  # made before anything is paid for
+    stored = _stored(arguments.ledger, arguments.id)
+    again = False
     if arguments.out:
-        from gaussmith.report import check_folder
+        from gaussmith.report.folder import check_folder, holds_release
 
-        check_folder(arguments.out)  # refuse now, not after the data was read
+        again = stored is not None and holds_release(arguments.out, stored)
+        if not again:
+            check_folder(arguments.out)  # refuse now, not after the data was read
     save_request(arguments, arguments.source, request)
-    stored = _is_stored(arguments.ledger, arguments.id)
     with reading() as progress:
-        released = release(
-            request,
-            ledger=arguments.ledger,
-            id=arguments.id,
-            progress=progress,
-            engine=arguments.engine,
-            master=arguments.master,
+        book = open_ledger(arguments.ledger, arguments.id)
+        table = open_table(request.plan, request.source, arguments.engine, arguments.master)
+        hints = "" if arguments.json else hints_for(request, table.names)  # before anything is paid for
+        released = release_opened(
+            request.plan, table, request.source, request.splits(), request.unit, book, arguments.id, progress
         )
     whole = arguments.all or not arguments.out  # the answers are paid for: what is in no file is printed
     if arguments.json:
         text = printable_json(released.to_json())
     else:
-        above = f"{wrapped(printable(arguments.id) + AGAIN)}\n\n" if stored else hints
+        above = hints if stored is None else f"{wrapped(printable(arguments.id) + AGAIN)}\n\n"
         left = _left(arguments.ledger) if arguments.ledger else ""
-        text = above + shown_release(released, arguments.out, whole, in_file) + left
-    print_written(text, released, arguments.out, quiet=arguments.json)
+        text = above + shown_release(released, arguments.out, whole) + left
+    print_written(text, released, arguments.out, quiet=arguments.json, again=again)
     return 0
 
 
-def print_written(text: str, released: Release, out: str | None, quiet: bool) -> None:
+def print_written(text: str, released: Release, out: str | None, quiet: bool, again: bool = False) -> None:
     """Write the folder, then print: a reader who closes the pipe cannot take the files away.
 
-    The text is printed even if the folder cannot be written; below it which files were, unless `quiet`.
+    The text is printed even if the folder cannot be written; below it which files were, unless `quiet`. If the folder
+    holds this release already (`again`), only files that are absent are written.
     """
     files: list[Path] = []
     try:
         if out:
-            from gaussmith.report import write_folder
+            from gaussmith.report.folder import write_folder
 
-            files = write_folder(released, out)
+            files = write_folder(released, out, only_absent=again)
     finally:
         print(text, flush=True)
-    if out and not quiet:
+    if again and not files and not quiet:
+        print(f"\n{printable(without_secrets(out or ''))} holds this release: nothing was written")
+    elif out and not quiet:
         print(f"\nWritten to {printable(without_secrets(out))}: {', '.join(file.name for file in files)}")
 
 
-def _is_stored(where: str | None, id: str | None) -> bool:
-    """Whether a ledger holds the answers of this id already. The release itself says what is wrong with a ledger."""
+def _stored(where: str | None, id: str | None) -> bytes | None:
+    """The answers of this id, if a ledger holds them already. The release itself says what is wrong with a ledger."""
     if where is None or id is None:
-        return False
-    from gaussmith.ledger import Ledger
+        return None
+    from gaussmith.ledger.book import Ledger
 
     with suppress(GaussmithError):
-        return Ledger(where).result(id) is not None
-    return False
+        return Ledger(where).result(id)
+    return None
 
 
-def shown_release(released: Release, out: str | None, whole: bool, in_file: bool) -> str:
-    """The release as text: the `whole` of it, or its first answers and where the others are.
+def shown_release(released: Release, out: str | None, whole: bool) -> str:
+    """The release as text: the `whole` of it, or its first answers and where the others are."""
+    from gaussmith.report.releases import release_text
 
-    Notes speak of fields where the request is a file (`in_file`), else of flags.
-    """
-    from gaussmith.words.releases import release_text
-
-    spelled = str if in_file else notes_in_flags
     if whole:
-        return release_text(released, most=sys.maxsize, spelled=spelled)
+        return release_text(released, most=sys.maxsize)
     files = f"; {printable(without_secrets(out))} has them in answers.csv and answers.parquet" if out else ""
-    return release_text(released, rest_in=f"--all prints them{files}", spelled=spelled)
+    return release_text(released, rest_in=f"--all prints them{files}")
 
 
 def _left(where: str) -> str:
     """What is left in the ledger, as a last line; empty if it cannot be read now: the release is already done."""
-    from gaussmith.ledger import Ledger
-    from gaussmith.words.ledgers import describe_left
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.printing import describe_left
 
     with suppress(LedgerError):
         ledger = Ledger(where)

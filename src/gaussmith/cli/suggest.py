@@ -24,11 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
-from gaussmith.cli.parser import Parser, number
-from gaussmith.cli.progress import reading
-from gaussmith.cli.terminal import wrapped
+from gaussmith.cli.parser import Parser, number, reading, wrapped
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.texts import printable, printable_json
+from gaussmith.errors import printable, printable_json
 
 
 def add_flags(parser: Parser) -> None:
@@ -37,6 +35,11 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--numbers", metavar="NAME,…", help="columns of numbers (default: by their types)")
     parser.add_argument("--groups", metavar="NAME,…", help="columns whose keys are learned (default: those of text)")
     parser.add_argument("--ids", metavar="KIND", help="the type of ids: text, or integer")
+    parser.add_argument(
+        "--row-per-row",
+        action="store_true",
+        help="promise that each row of a query or a view (duckdb://…) depends on the rows of one person only",
+    )
     add_guarantee_flags(parser)
     parser.add_argument("--keys-delta", metavar="D", help="the part of δ for finding keys (default: a tenth)")
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
@@ -47,14 +50,14 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.suggestions import suggest
-    from gaussmith.suggestions.suggestion import check_file
+    from gaussmith.pipeline.learning import suggest
+    from gaussmith.pipeline.suggestion import check_file
 
     out = Path(arguments.out)
     check_file(out)
     source: Any = arguments.source
-    if arguments.ids:
-        source = {"path": source, "ids": arguments.ids}
+    if arguments.ids or arguments.row_per_row:
+        source = {"path": source, "ids": arguments.ids, "row_per_row": arguments.row_per_row}
     with reading() as progress:
         found = suggest(
             source,

@@ -18,15 +18,13 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.cli.parser import Parser
-from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.cli.parser import Parser, bold, wrapped
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import PlanError, RequestError
-from gaussmith.texts import printable
+from gaussmith.errors import PlanError, RequestError, counted, printable
 
 if TYPE_CHECKING:
-    from gaussmith.plans import Draw
-    from gaussmith.plans.certificate import Verdict
+    from gaussmith.planning.certificate import CertificateVerdict
+    from gaussmith.planning.draw import Draw
 
 
 def add_flags(parser: Parser) -> None:
@@ -35,10 +33,10 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.plans import Plan
-    from gaussmith.plans.certificate import Certificate, verify
-    from gaussmith.words.keys import kappa_of, statement, statement_notes
-    from gaussmith.words.plans import noise_names
+    from gaussmith.planning.certificate import Certificate, verify
+    from gaussmith.planning.plan import Plan
+    from gaussmith.report.keys import kappa_of, statement, statement_notes
+    from gaussmith.report.plans import noise_names
 
     plan = Plan.from_json(_read(arguments.plan))
     certificate = Certificate.from_json(_read(arguments.certificate))
@@ -77,7 +75,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _fields(found: Verdict) -> dict[str, float | None]:
+def _fields(found: CertificateVerdict) -> dict[str, float | None]:
     return {
         "lower_bound": found.lower_bound,
         "price": found.price,
@@ -86,11 +84,11 @@ def _fields(found: Verdict) -> dict[str, float | None]:
     }
 
 
-def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
+def _describe(draw: Draw | None, neighbours: str, found: CertificateVerdict) -> str:
     """What was found of one noise, in plain words: of a draw, or (None) of several that are tied."""
-    from gaussmith.neighbours import protects
-    from gaussmith.words.keys import describe_groups
-    from gaussmith.words.plans import held
+    from gaussmith.privacy.neighbours import protects
+    from gaussmith.report.keys import describe_groups
+    from gaussmith.report.plans import held
 
     total = draw is None or draw.block.objective == "total"
     what = "total squared error" if total else "largest squared error relative to its squared target"
@@ -101,7 +99,7 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
         where = f"In each group, {describe_groups(draw)} (each person is in {held(draw)}):\n"
         kept = "group's share of μ"
     elif draw.groups is not None:
-        where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"
+        where = f"In each of {counted(draw.groups.size, 'group')} (each person is in {held(draw)}):\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     if draw is not None and draw.block.lender is not None:
         kept = "guarantee, with that of the noise whose number of everybody it takes,"

@@ -4,42 +4,45 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_coordinate_names, is_number
-from gaussmith.domains.lift_norms import largest_vertex
-from gaussmith.domains.outlines import centred_outlines, zonotope
+from gaussmith.checks import check_coordinate_names, checks_arguments, is_number
+from gaussmith.domains.box_bounds import box_bound, box_differences, box_law, proven_signs
+from gaussmith.domains.box_strategies import has_few_vertices, is_worth_solving, solved, solved_few, solved_replaced
+from gaussmith.domains.domain import (
+    BoundsTable,
+    Differences,
+    Domain,
+    Law,
+    Problem,
+    check_law,
+)
+from gaussmith.domains.encoding import BoxCodes, centre_of, nearest_to_zero
+from gaussmith.domains.extremes import MAX_LISTED, Signs
+from gaussmith.domains.strategies import (
+    Candidate,
+    Candidates,
+    Search,
+    Shape,
+    Way,
+    elliptical,
+    isotropic,
+    lifted,
+    try_ways,
+)
+from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError, nearest
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import norm_upward
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, NormBounds
-from gaussmith.numerics.norms import largest_norm
-from gaussmith.problem import Domain, Law, Problem
-from gaussmith.problem.codes import BoxCodes, centre_of, nearest_to_zero
-from gaussmith.problem.domain import BoundsTable, Differences
-from gaussmith.problem.law import check_law
-from gaussmith.proofs.box import box_bound, box_differences, box_law, proven_signs
-from gaussmith.shapes import Shape
-from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
-from gaussmith.shapes.coordinatewise import elliptical, isotropic
-from gaussmith.shapes.few_answers import has_few_vertices, solved_few
-from gaussmith.shapes.lifted import lifted
-from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
-from gaussmith.shapes.wide import is_dominated, wide
-from gaussmith.values import dataclass
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.trace_roots import square_with_slack
 
 if TYPE_CHECKING:
-    from gaussmith.numerics.headed import Headed
-    from gaussmith.problem.features import Features
-    from gaussmith.workloads import Workload
+    from gaussmith.domains.features import Features
 
-MAX_CORNERS = 1 << 12
-"""Limit on the corners checked to certify a dense lift."""
 
 ODD_VALUES = (
     "Infinite values count as the nearer bound. Empty cells, values that are not numbers, and text that "
@@ -58,13 +61,13 @@ class Box(Domain):
     """
 
     kind = "box"
-    columns_vary_alone = True
 
     lower: Array
     upper: Array
     names: tuple[str, ...] | None
     _codes: BoxCodes = field(repr=False)
 
+    @checks_arguments
     def __init__(
         self,
         lower: Mapping[str, tuple[float, float]] | Sequence[float] | npt.ArrayLike,
@@ -167,54 +170,12 @@ class Box(Domain):
         half = self._codes.steps / 2 / self._codes.scale
         return self.lower + half, half
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
-
-        `extent` is the largest absolute value of each varying core coordinate of one record (1 by default).
-        Under add-remove s = ±(z, 1) with |z_j| ≤ extent_j; under replace-one s = z with |z_j| ≤ 2·extent_j.
-        """
-        d = self.dimension
-        extent = np.ones(d) if extent is None else extent
-        if neighbours == ADD_REMOVE:
-            bounds = np.append(extent, 1.0)
-        else:
-            bounds = 2.0 * extent
-        if lift.shape[1] != len(bounds):
-            raise PlanError(
-                f"a lift of {lift.shape[1]} columns",
-                f"the domain has {len(bounds)} coordinates",
-                "plan again",
-                code="lift-does-not-match-domain",
-                columns=lift.shape[1],
-                coordinates=len(bounds),
-            )
-        return lift.largest(
-            NormBounds(
-                dense=lambda matrix: _largest_corner(matrix, bounds, fixed=neighbours == ADD_REMOVE),
-                diagonal=lambda lift: _largest_diagonal(lift, bounds),
-                bordered=lambda lift: _largest_bordered(lift, bounds),
-                factored=lambda lift: largest_vertex(lift, bounds, fixed=neighbours == ADD_REMOVE),
-                headed=lambda lift: _largest_beside_head(lift, bounds, fixed=neighbours == ADD_REMOVE),
-            )
-        )
-
-    def largest_change(self, lift: Matrix) -> float:
-        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        bounds = np.append(np.full(self.dimension, 2.0), 0.0)
-        rows = lift.as_bordered()
-        if rows is not None:
-            return norm_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf))
-        return lift.largest(
-            NormBounds(
-                dense=lambda matrix: _largest_corner(matrix[:, :-1], bounds[:-1], fixed=False),
-                factored=lambda lift: largest_vertex(lift.without_last(), bounds[:-1], fixed=False),
-                headed=lambda lift: _largest_beside_head(lift, bounds, fixed=True),
-            )
-        )
+    def extremes(self) -> Signs:
+        return Signs(self.dimension)
 
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one per row."""
-        if 2**self.dimension > MAX_CORNERS:
+        if 2**self.dimension > MAX_LISTED:
             what, rule = f"a box of {self.dimension} coordinates", "it has too many corners to visit"
             raise PlanError(what, rule, "use a closed form", code="too-many-corners-of-box", dimension=self.dimension)
         return np.array(list(itertools.product((-1.0, 1.0), repeat=self.dimension)))
@@ -225,14 +186,14 @@ class Box(Domain):
         off_centre = problem.secret_count and self.centre.any()
         name = "lifted box" if off_centre else "elliptical"
         ways = [Way("lifted", lambda: Candidate(lifted(problem, name)))]
-        if has_few_vertices(problem):
+        several = self.dimension > 1  # of one coordinate the closed form is the best
+        if problem.features.matrix is not None and has_few_vertices(problem):
             ways.append(Way("solved", lambda: solved_few(problem, search.gap)))
         elif problem.secret_count:
-            ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
+            ways.append(Way("solved", lambda: solved(problem, search.gap), several and is_worth_solving(problem)))
         elif problem.features.is_linear:
-            ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
-        if is_dominated(problem):
-            ways.append(Way("wide", lambda: wide(problem, search.gap)))
+            tried = several and is_worth_solving(problem)
+            ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), tried))
         if problem.features.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
@@ -299,13 +260,6 @@ class Box(Domain):
             values[at] = float(value)
         return np.asarray(values)
 
-    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
-        return centred_outlines(problem, zonotope, first, second)
-
-    @property
-    def largest_values(self) -> Array:
-        return np.maximum(np.abs(self.lower), np.abs(self.upper))
-
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         numbers = (self.lower, self.upper, substitutes)
         rows = [(self.name(j), [float(each[j]) for each in numbers]) for j in places]
@@ -329,44 +283,6 @@ class Box(Domain):
             f"{self.name(j)}: {self.lower[j]:.6g} to {self.upper[j]:.6g}" for j in range(min(6, self.dimension))
         )
         return f"Box({shown}{', …' if self.dimension > 6 else ''})"
-
-
-def _largest_diagonal(lift: Diagonal, bounds: Array) -> float:
-    """max ‖lift·s‖ over all |s| ≤ bounds, rounded up."""
-    return norm_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf))
-
-
-def _largest_bordered(lift: Bordered, bounds: Array) -> float:
-    """max ‖lift·s‖ over all |s| ≤ bounds, rounded up: each row sees one varying coordinate and the last one."""
-    inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
-    border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
-    return norm_upward(np.nextafter(inner + border, np.inf))
-
-
-def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
-    """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if `fixed`), rounded up."""
-    q = len(bounds)
-    free = q - 1 if fixed else q
-    if 2**free > MAX_CORNERS:
-        what, rule = "a dense lift over many corners", f"at most {MAX_CORNERS} can be visited"
-        raise PlanError(what, rule, "use a closed form", code="too-many-corners-for-dense-lift")
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=free))).reshape(-1, free)
-    if fixed:
-        signs = np.hstack([signs, np.ones((len(signs), 1))])
-    return largest_norm(lift, signs * bounds)
-
-
-def _largest_beside_head(lift: Headed, bounds: Array, fixed: bool) -> float:
-    """An upper bound of ‖lift·s‖: the largest of the head over its corners, and of every other row by itself."""
-    if not fixed:
-        what, rule = "a headed lift under replace-one", "it is used only with a private count"
-        raise PlanError(what, rule, "plan again", code="headed-lift-under-replace-one")
-    others = lift.others
-    inner = np.nextafter(np.abs(others.inner) * bounds[others.index], np.inf)
-    border = np.nextafter(np.abs(others.border) * bounds[-1], np.inf)
-    beside = np.nextafter(inner + border, np.inf)
-    block = _largest_corner(lift.block.matrix, np.append(bounds[lift.over], bounds[-1]), fixed=True)
-    return norm_upward(np.append(beside, block))
 
 
 def _numbers(which: str, values: Any) -> Array:
@@ -398,3 +314,60 @@ def _pairs(bounds: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
             remedy = f"write {{{name!r}: (0, 100)}}; only a gaussmith.Request learns bounds"
             raise DomainError(what, rule, remedy, code="bounds-not-two-numbers", column=name, bounds=pair) from None
     return np.array(low, float), np.array(high, float)
+
+
+# Records that are only counted.
+
+
+@dataclass(frozen=True)
+class Records(Domain):
+    """The domain of a private count alone.
+
+    >>> import gaussmith as gm
+    >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).errors()["count"], 9)
+    1.0
+    """
+
+    kind = "records"
+
+    @property
+    def dimension(self) -> int:
+        return 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def centre(self) -> Array:
+        return np.zeros(0)
+
+    radius = spread = centre
+
+    @property
+    def reading(self) -> str:
+        """The treatment of records, in plain words."""
+        return "Only the number of records is asked for."
+
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
+        return BoxCodes.for_bounds([], [], [])
+
+    def extremes(self) -> Signs:
+        """One record more or less changes the number by one, and nothing else can change."""
+        return Signs(0)
+
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "count")))], problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic(problem)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return square_with_slack(float(np.sqrt(problem.offset_weight))) if problem.secret_count else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Records:
+        return cls()

@@ -4,36 +4,91 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gaussmith.domains.cell_codes import CellCodes
-from gaussmith.domains.labels import Label, read_labels
-from gaussmith.domains.lift_norms import Level, check_lift, largest_few, largest_level, without_count
-from gaussmith.domains.uncentred import Uncentred
-from gaussmith.errors import DomainError, PlanError, nearest
-from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
+from gaussmith.checks import checks_arguments
+from gaussmith.domains.cell_bounds import cell_differences, proven_cells
+from gaussmith.domains.cell_strategies import in_cells, of_marginals
+from gaussmith.domains.domain import Differences, Law, Problem
+from gaussmith.domains.encoding import Codes
+from gaussmith.domains.extremes import Marks
+from gaussmith.domains.long_runs import fits_long_runs, long_runs_bound
+from gaussmith.domains.strategies import Candidate, Search
+from gaussmith.domains.uncentred import Label, Uncentred, read_labels
+from gaussmith.domains.workloads import Marginals, Workload
+from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest, printable
+from gaussmith.numerics.exact import Array, Words
 from gaussmith.numerics.intervals import largest_of_runs
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, NormBounds
-from gaussmith.numerics.norms import longest_row, widest_pair
-from gaussmith.numerics.residual_maps import ResidualLift
-from gaussmith.problem import Law, Problem
-from gaussmith.problem.codes import Codes
-from gaussmith.problem.domain import Differences
-from gaussmith.proofs.cells import cell_differences, proven_cells
-from gaussmith.proofs.long_runs import long_runs_bound
-from gaussmith.shapes.candidates import Candidate, Search
-from gaussmith.shapes.cells import in_cells
-from gaussmith.shapes.long_runs import fits_long_runs
-from gaussmith.shapes.marginals import of_marginals
-from gaussmith.texts import printable
-from gaussmith.values import dataclass
-from gaussmith.workloads import Marginals, Runs, Workload
+from gaussmith.numerics.marginals import ResidualLift
+from gaussmith.numerics.matrices import Dense, Diagonal, Matrix, NormBounds
+from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 if TYPE_CHECKING:
-    from gaussmith.problem.features import Features
+    from gaussmith.domains.features import Features
+
+
+# Encodings of records as counts of cells: of all cells, or of the cells of some marginals.
+
+
+@dataclass(frozen=True)
+class CellCodes(Codes):
+    """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
+
+    `ways` lists the attributes of each marginal, `others` the substitute of an undeclared value; None: no cell.
+
+    >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
+    [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
+    """
+
+    sizes: tuple[int, ...]
+    ways: tuple[tuple[int, ...], ...]
+    others: tuple[int, ...] | None
+
+    @property
+    def columns(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """The cells of each marginal."""
+        return [math.prod(self.sizes[i] for i in way) for way in self.ways]
+
+    @property
+    def width(self) -> int:
+        return sum(self.widths)
+
+    @property
+    def extents(self) -> Array:
+        return np.ones(self.width)
+
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add to `sums` how many records are in each cell; `weights` says how often each row occurs."""
+        if places.min(initial=0) >= 0:
+            pass
+        elif self.others is None:
+            declared = np.asarray((places >= 0).all(axis=1))
+            places, weights = places[declared], None if weights is None else weights[declared]
+        else:
+            places = np.where(places >= 0, places, np.array(self.others))
+        start = 0
+        for way, width in zip(self.ways, self.widths, strict=True):
+            at = places[:, way[0]] if way else np.zeros(len(places), np.int64)
+            for i in way[1:]:
+                at = at * self.sizes[i] + places[:, i]
+            np.add.at(sums[start : start + width], at, 1 if weights is None else weights)
+            start += width
+
+    def encode(self, rows: npt.NDArray[np.int64]) -> Words:
+        found = np.zeros((len(rows), self.width), np.int64)
+        for counts, row in zip(found, rows, strict=True):
+            self.add_places(counts, row[None])
+        return found
+
 
 MAX_SINGLE = 10_000_000
 """Limit on the number of cells that are planned and released individually."""
@@ -61,6 +116,7 @@ class Cells(Uncentred):
     or_none: bool
     others: tuple[int, ...]
 
+    @checks_arguments
     def __init__(
         self,
         labels: int | Sequence[Label] | Mapping[str, int | Sequence[Label]] | None = None,
@@ -119,11 +175,6 @@ class Cells(Uncentred):
                 raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
             places[i] = known.index(label)
         return tuple(places)
-
-    @property
-    def marks_at_most(self) -> int | None:
-        """A record is in one cell, or in none; always in one, it is bound to the number of records."""
-        return 1 if self.or_none else None
 
     @property
     def dimension(self) -> int:
@@ -219,9 +270,6 @@ class Cells(Uncentred):
     def check_workload(self, workload: Workload) -> None:
         workload.check_cells(self.sizes)
 
-    def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
-        return workload.answer_names(self)
-
     def farthest(self, direction: Array) -> Array:
         """The farthest cell in a direction, as a record."""
         found = np.zeros(len(direction))
@@ -229,58 +277,36 @@ class Cells(Uncentred):
         found[best] = 0.0 if self.or_none and direction[best] < 0 else 1.0
         return found
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
+    def extremes(self) -> Marks:
+        """A record is in one cell, or in none."""
+        return Marks(self.dimension, 1, at_least=0 if self.or_none else 1)
 
-        add-remove: a column of the lift, and the last one for the record itself; replace-one: the difference
-        of two columns. With `or_none` one of them may be missing.
-        """
-        d, cells = self.dimension, 1 if neighbours == ADD_REMOVE else 2
-        apart = {cells > 1, cells > 1 and not self.or_none}  # pairs of cells, one cell, or both
-        bounds = NormBounds(
-            dense=lambda matrix: largest_cell(matrix, d, neighbours, self.or_none),
-            diagonal=lambda lift: largest_few(lift, np.ones(d), cells),
-            exchangeable=lambda lift: largest_level(lift, self._levels(neighbours)),
-            residual=lambda lift: self._largest_residual(lift, neighbours),
-            reflected=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
-            levelled=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
-        )
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """That of its extremes; with a lift of marginals, what a record adds to the cells of all of them."""
         if lift.ways is None:
-            check_lift(lift, d, neighbours)
-        return lift.largest(bounds)
+            return self.extremes().largest(lift, neighbours, extent)
+        return lift.largest(NormBounds(residual=lambda lift: self._largest_residual(lift, neighbours)))
 
     def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
         fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
         if not fits:
-            rule = "they must belong to the domain's attributes"
-            raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
+            raise damaged_plan("residuals of other cells")
         return lift.largest_norm(neighbours)
 
-    def _levels(self, neighbours: str) -> list[Level]:
-        one, two, none = Fraction(1), Fraction(2), Fraction(0)
-        if neighbours == ADD_REMOVE:
-            return [(one, one, 1), *([(none, none, 1)] if self.or_none else [])]
-        return [(two, none, 0), *([(one, one, 0)] if self.or_none else [])]
-
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        if lift.ways is not None:  # it sees the cells of marginals, and no number of records beside them
-            moved = lift.largest(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
-            return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
-        return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
+        if lift.ways is None:
+            return self.extremes().largest_change(lift)
+        moved = lift.largest(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
+        return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
 
     def check_lift(self, lift: Matrix, codes: Codes) -> None:
         assert isinstance(codes, CellCodes)
         if lift.ways is not None:
             if lift.ways != codes.ways:
-                what = "residuals of other marginals"
-                raise PlanError(
-                    what, "they must belong to what is counted", "plan again", code="residuals-not-of-answers"
-                )
+                raise damaged_plan("residuals of other marginals")
         elif codes.ways != (tuple(range(codes.columns)),):
             # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
-            what, rule = "counts of marginals without residuals", "they must be lifted by their residuals"
-            raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
+            raise damaged_plan("counts of marginals without residuals")
 
     def feature_rows(self, features: Features) -> Array:
         features.check_written(self.dimension)
@@ -337,8 +363,7 @@ class Cells(Uncentred):
         made = cls(given, or_none=fields["or_none"])
         others = tuple(int(place) for place in fields["others"])
         if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
-            what = "cells with a value for others that is not declared"
-            raise DomainError(what, "each must be a declared value", "plan again", code="stored-other-not-declared")
+            raise damaged_plan("cells with a value for others that is not declared")
         object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
         object.__setattr__(made, "others", others)
         return made
@@ -347,16 +372,3 @@ class Cells(Uncentred):
         shown = " × ".join(map(str, self.sizes[:6])) + (" × …" if len(self.sizes) > 6 else "")
         of = "" if self.attributes is None else f" of {', '.join(self.attributes[:6])}"
         return f"Cells({shown} values{of}{'; or none' if self.or_none else ''})"
-
-
-def largest_cell(matrix: Array, cells: int, neighbours: str, or_none: bool) -> float:
-    """The largest norm over records in a single cell, for a dense lift; rounded up."""
-    columns = matrix[:, :cells].T
-    if neighbours != ADD_REMOVE:
-        return widest_pair(np.vstack([columns, np.zeros((1, len(matrix)))]) if or_none else columns)
-    if matrix.shape[1] == cells:
-        return longest_row(columns)
-    last = matrix[:, cells]
-    # The sum of two doubles is off by at most half a unit in the last place: the value used is never smaller in size.
-    reach = np.nextafter(np.abs(columns + last), np.inf)
-    return longest_row(np.vstack([reach, np.abs(last)]) if or_none else reach)

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gaussmith.domains.labels import Label, check_at_most, read_labels
-from gaussmith.domains.lift_norms import (
-    MAX_LISTED,
-    Level,
-    check_lift,
-    exact_numbers,
-    largest_few,
-    largest_level,
-    largest_listed,
-    without_count,
-)
-from gaussmith.domains.uncentred import Listed
-from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Exchangeable, Matrix, NormBounds, Words
-from gaussmith.numerics.two_level import replaced_counts
-from gaussmith.problem import Law, Problem
-from gaussmith.problem.codes import Codes
-from gaussmith.problem.sql import INFINITY, Step
-from gaussmith.proofs.exchangeable import proven_levels
-from gaussmith.shapes.candidates import Candidate, Search
-from gaussmith.shapes.exchangeable import even_counts, exchangeable
-from gaussmith.values import dataclass
-from gaussmith.workloads import Workload
+from gaussmith.checks import checks_arguments
+from gaussmith.domains.domain import Law, Problem
+from gaussmith.domains.encoding import INFINITY, Codes, Step
+from gaussmith.domains.exchangeable import even_counts, exchangeable
+from gaussmith.domains.exchangeable_bounds import proven_levels
+from gaussmith.domains.extremes import MAX_LISTED, Marks
+from gaussmith.domains.strategies import Candidate, Search
+from gaussmith.domains.uncentred import Label, Listed, check_at_most, read_labels
+from gaussmith.domains.workloads import Workload
+from gaussmith.errors import counted
+from gaussmith.numerics.exact import Array, Words
 
 
 @dataclass(frozen=True)
@@ -84,20 +70,18 @@ class Counts(Listed):
 
     kind = "counts"
     forms = ("numbers", "pairs")
+    person = "each row is one person; in pairs of persons and items, a person is all rows with the same person"
 
     dimension: int
     labels: tuple[Label, ...] | None
     at_most: int
 
+    @checks_arguments
     def __init__(self, items: int | Sequence[Label], at_most: int) -> None:
         size, labels = read_labels("item", items)
         object.__setattr__(self, "dimension", size)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "at_most", check_at_most("item", at_most, size))
-
-    @property
-    def marks_at_most(self) -> int:
-        return self.at_most
 
     @property
     def reading(self) -> str:
@@ -111,11 +95,6 @@ class Counts(Listed):
         )
 
     @property
-    def person(self) -> str:
-        """Who is one person; for pairs the record does not say."""
-        return "each row is one person; in pairs of persons and items, a person is all rows with the same person"
-
-    @property
     def declared_values(self) -> tuple[Label, ...] | None:
         return self.labels
 
@@ -124,18 +103,7 @@ class Counts(Listed):
         return CountCodes(self.dimension, self.at_most)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every record, one per row; None if there are more than `most`."""
-        d, k = self.dimension, self.at_most
-        if sum(math.comb(d, j) for j in range(k + 1)) > most:
-            return None
-        listed = np.zeros((0, d))
-        for j in range(k + 1):
-            chosen = list(itertools.combinations(range(d), j))
-            rows = np.zeros((len(chosen), d))
-            if j:
-                np.put_along_axis(rows, np.array(chosen), 1.0, axis=1)
-            listed = np.vstack([listed, rows])
-        return listed
+        return self.extremes().listed(most)
 
     def farthest(self, direction: Array) -> Array:
         """The farthest record in a direction."""
@@ -144,25 +112,8 @@ class Counts(Listed):
         found[best] = direction[best] > 0
         return found
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
-
-        add-remove: s = (x, 1), x with j ≤ k ones; replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ d.
-        """
-        d, k = self.dimension, self.at_most
-        check_lift(lift, d, neighbours)
-        added = neighbours == ADD_REMOVE
-        return lift.largest(
-            NormBounds(
-                dense=lambda matrix: largest_listed(matrix, self.records(), neighbours),
-                diagonal=lambda lift: largest_few(lift, np.ones(d), k if added else 2 * k),
-                exchangeable=lambda lift: largest_level(lift, _added(lift, k) if added else _replaced(d, k)),
-            )
-        )
-
-    def largest_change(self, lift: Matrix) -> float:
-        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
+    def extremes(self) -> Marks:
+        return Marks(self.dimension, self.at_most)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return exchangeable(problem, even_counts(problem), search.gap)
@@ -179,20 +130,4 @@ class Counts(Listed):
         return cls(fields["items"], fields["at_most"])
 
     def __repr__(self) -> str:
-        return f"Counts({self.dimension} items, at most {self.at_most} of them)"
-
-
-def _added(lift: Exchangeable, k: int) -> list[Level]:
-    """The levels of added records that can have the largest norm, which is quadratic in the number of ones."""
-    a, b, c, e, f = exact_numbers(lift)
-    bend = 2 * a * b + lift.size * b * b + e * e
-    slope = a * a + 2 * a * c + 2 * lift.size * b * c + 2 * e * f
-    ones = {0, k}
-    if bend < 0:
-        top = math.floor(-slope / (2 * bend))
-        ones |= {j for j in (top, top + 1) if 0 <= j <= k}
-    return [(Fraction(j), Fraction(j), 1) for j in ones]
-
-
-def _replaced(d: int, k: int) -> list[Level]:
-    return [(Fraction(t), Fraction(delta), 0) for t, delta in replaced_counts(d, k)]
+        return f"Counts({counted(self.dimension, 'item')}, at most {self.at_most} of them)"

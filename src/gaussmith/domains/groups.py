@@ -5,18 +5,114 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_whole
-from gaussmith.domains.group_weights import read_group_weights
-from gaussmith.domains.labels import check_text
-from gaussmith.errors import DomainError
-from gaussmith.problem import Domain
-from gaussmith.values import dataclass
+from gaussmith.checks import check_whole, checks_arguments, is_number
+from gaussmith.domains.domain import Domain
+from gaussmith.domains.uncentred import check_text
+from gaussmith.errors import DomainError, nearest
+from gaussmith.notations import setting
+
+# How much the errors of each declared group matter, as it is said in a request or in `Groups`.
+
+MAX_WEIGHTS = 12
+"""Limit on the different weights of the groups of one question."""
+
+
+def read_group_weights(
+    weights: Any, columns: Sequence[str], labels: Sequence[tuple[Any, ...]]
+) -> tuple[float, ...] | None:
+    """A weight for each group, 1 on average; None where all weigh the same.
+
+    Where each key column has weights, those of a group are multiplied. Keys are matched as text, as TOML has them.
+
+    >>> read_group_weights({"north": 3}, ("region",), [("north",), ("south",)])
+    (1.5, 0.5)
+    """
+    if weights is None or (isinstance(weights, Mapping) and not weights):
+        return None
+    found = _by_key(weights, columns, labels) if isinstance(weights, Mapping) else _in_order(weights, len(labels))
+    if len(set(found)) > MAX_WEIGHTS:
+        raise DomainError(
+            f"{len(set(found))} different group weights",
+            f"the groups of a question may have at most {MAX_WEIGHTS}",
+            "round them",
+            code="too-many-group-weights",
+        )
+    try:
+        mean = math.fsum(found) / len(found)
+    except OverflowError:  # each is a double, and their sum is not
+        raise _not_positive(weights) from None
+    mean = 1.0 if abs(mean - 1.0) < 1e-9 else mean  # as they were saved
+    if not (math.isfinite(mean) and all(0 < each / mean < math.inf for each in found)):
+        raise _not_positive(weights)
+    return tuple(each / mean for each in found) if len(set(found)) > 1 else None
+
+
+def _by_key(weights: Mapping[Any, Any], columns: Sequence[str], labels: Sequence[tuple[Any, ...]]) -> list[float]:
+    """The product of the weights of a group's keys; a key that is not named weighs 1."""
+    by_column = all(isinstance(each, Mapping) for each in weights.values())
+    if not by_column and len(columns) > 1:
+        raise DomainError(
+            "group weights without key columns",
+            f"the groups have several: {', '.join(columns)}",
+            f"write {setting('group_weights', {columns[0]: {'north': 4}})}",
+            code="group-weights-without-columns",
+        )
+    found = [1.0] * len(labels)
+    for column, keys in weights.items() if by_column else [(columns[0], weights)]:
+        if column not in columns:
+            rule, remedy = "groups have no such column", nearest(str(column), columns)
+            raise DomainError(
+                f"group weights of {column!r}", rule, remedy, code="group-weights-of-other-column", column=column
+            )
+        at = columns.index(column)
+        known = {_text(label[at]): label[at] for label in labels}
+        for key, weight in keys.items():
+            if _text(key) not in known:
+                rule, remedy = "it is not a declared key", nearest(str(key), list(known))
+                raise DomainError(f"group weight of {key!r}", rule, remedy, code="group-weight-of-no-group", key=key)
+            number = _positive(weight)
+            found = [
+                each * number if _text(label[at]) == _text(key) else each
+                for each, label in zip(found, labels, strict=True)
+            ]
+    return found
+
+
+def _in_order(weights: Any, size: int) -> list[float]:
+    if isinstance(weights, str) or not isinstance(weights, Sequence) or len(weights) != size:
+        raise DomainError(
+            f"group_weights={weights!r}"[:120],
+            f"it names keys, or lists a number for each of {size} groups",
+            f"write {setting('group_weights', {'north': 4})}",
+            code="group-weights-malformed",
+        )
+    return [_positive(each) for each in weights]
+
+
+def _positive(weight: Any) -> float:
+    if not (is_number(weight) and 0 < float(weight) < math.inf):
+        raise _not_positive(weight)
+    return float(weight)
+
+
+def _not_positive(weight: Any) -> DomainError:
+    what, rule = f"group weight {weight!r}"[:120], "it must be a number above 0"
+    remedy = f"write {setting('group_weights', {'north': 4})}"
+    return DomainError(what, rule, remedy, code="group-weight-not-positive")
+
+
+def _text(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
 
 Key = str | int | bool
 TypedKey = tuple[type, Any]
@@ -51,6 +147,7 @@ class Groups:
     weights: tuple[float, ...] | None
     """What the squared errors of each group are worth, 1 on average; None where all weigh the same."""
 
+    @checks_arguments
     def __init__(
         self,
         keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
@@ -72,6 +169,12 @@ class Groups:
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "at_most", at_most)
         object.__setattr__(self, "weights", read_group_weights(weights, columns, labels))
+
+    def over(self, domain: Domain) -> Groups:
+        """The same groups over another domain."""
+        made = copy(self)  # with what was found of the keys
+        object.__setattr__(made, "domain", domain)
+        return made
 
     @property
     def size(self) -> int:
@@ -144,7 +247,7 @@ def _labels(
                 raise DomainError(
                     f"keys of {column!r} = {values!r}"[:120],
                     "its keys are a list of at least one",
-                    f'write {{ {column} = ["north", "south"] }}',
+                    f"write {setting('', {column: ['north', 'south']})}",
                     code="keys-not-listed",
                     column=column,
                     values=values,
@@ -201,3 +304,128 @@ def _labels(
             raise DomainError(what, "every group needs its own key", "leave one out", code="group-twice", group=label)
         seen.add(typed)
     return columns, labels
+
+
+# Groups whose keys are found in the data: what is public of them before a release, and which were shown after it.
+
+FOUND = "found"
+"""What stands in place of a list of keys."""
+
+
+@dataclass(frozen=True, init=False)
+class FoundGroups(Groups):
+    """One group for each key that somebody has; only groups with enough people are shown.
+
+    declared:   the key columns whose values are declared, with their values; the others are found
+    at_least:   keys with fewer people are left out before noise
+    which:      the number of the question among those of a plan that find keys: its draws show the same groups
+    kappa:      the probability that is spent on keys, where this draw decides which are shown; None: another does
+    top:        at most so many groups are shown, those with the largest noisy counts; None: all that pass
+
+    `labels` are the keys that were shown: none before a release.
+    """
+
+    declared: tuple[tuple[str, tuple[Key, ...]], ...]
+    at_least: int
+    which: int
+    kappa: Fraction | None
+    top: int | None
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        domain: Domain,
+        at_most: int = 1,
+        *,
+        declared: Mapping[str, Sequence[Key]] | None = None,
+        at_least: int = 1,
+        which: int = 0,
+        kappa: Fraction | None = None,
+        top: int | None = None,
+        labels: Sequence[tuple[Key, ...]] = (),
+    ) -> None:
+        check_columns(columns)
+        rule = "a person is in a whole number of groups, at least one"
+        at_most = check_whole("at_most", at_most, 1, rule=rule, error=DomainError)
+        rule = "it is a whole number of people, at least one"
+        at_least = check_whole("keys_at_least", at_least, 1, 1 << 40, rule=rule, error=DomainError)
+        if top is not None:
+            top = check_whole("top", top, 1, rule="it is a whole number of groups", error=DomainError)
+        values = {
+            "columns": tuple(columns),
+            "labels": tuple(labels),
+            "domain": domain,
+            "at_most": at_most,
+            "weights": None,
+            "declared": tuple((name, tuple(keys)) for name, keys in (declared or {}).items()),
+            "at_least": at_least,
+            "which": which,
+            "kappa": kappa,
+            "top": top,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def size(self) -> int:
+        """The number of groups that were shown; before a release errors and prices are those of one group."""
+        return max(1, len(self.labels))
+
+    @property
+    def is_found(self) -> bool:
+        """Whether keys come from the data."""
+        return True
+
+    def showing(self, labels: Sequence[tuple[Key, ...]]) -> FoundGroups:
+        """The same with the keys that were shown."""
+        return self._with(labels=tuple(labels))
+
+    def deciding(self, kappa: Fraction) -> FoundGroups:
+        """The same where this draw decides, at this probability."""
+        return self._with(kappa=kappa)
+
+    def _with(self, **changes: Any) -> FoundGroups:
+        made = object.__new__(FoundGroups)
+        for name in self.__dataclass_fields__:
+            object.__setattr__(made, name, changes.get(name, getattr(self, name)))
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary without the domain, which a plan stores separately, and without shown keys."""
+        kappa = None if self.kappa is None else [self.kappa.numerator, self.kappa.denominator]
+        return {
+            "found": True,
+            "columns": list(self.columns),
+            "declared": {name: list(keys) for name, keys in self.declared},
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+            "which": self.which,
+            "kappa": kappa,
+            "top": self.top,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any], domain: Domain) -> FoundGroups:
+        kappa = None
+        if fields["kappa"] is not None:
+            over, under = map(int, fields["kappa"])
+            if under < 1:
+                raise ValueError("a probability has a denominator above 0")
+            kappa = Fraction(over, under)
+        return cls(
+            fields["columns"],
+            domain,
+            fields["at_most"],
+            declared=fields["declared"],
+            at_least=fields["at_least"],
+            which=int(fields["which"]),
+            kappa=kappa,
+            top=fields["top"],
+        )
+
+
+def largest_few(top: int) -> str:
+    """What is said of the limit on the groups that are shown."""
+    if top == 1:
+        return "at most 1 group is shown: the one with the largest noisy count"
+    return f"at most {top:,} groups are shown: those with the largest noisy counts, largest first"

@@ -4,34 +4,318 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_number
+from gaussmith.checks import check_number, checks_arguments
 from gaussmith.domains.box import ODD_VALUES, Box
-from gaussmith.domains.lift_norms import check_columns
-from gaussmith.domains.moment_codes import MomentCodes, Pairs, coarse_codes
-from gaussmith.domains.moment_norms import largest_moment, largest_replaced
-from gaussmith.errors import DomainError, PlanError, nearest
-from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.domains.domain import BoundsTable, Domain, Law, Problem
+from gaussmith.domains.encoding import BITS, BoxCodes, Codes, Step
+from gaussmith.domains.extremes import Extremes, check_columns
+from gaussmith.domains.moment_bounds import proven_moments
+from gaussmith.domains.moment_strategies import isotropic_moments, solved_moments, solved_replaced_moments
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, try_ways
+from gaussmith.domains.workloads import Workload
+from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest
+from gaussmith.numerics.exact import Array, Integers, Words, fraction_up, norm_upward, sqrt_downward, sqrt_upward
 from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem import Domain, Law, Problem
-from gaussmith.problem.domain import BoundsTable
-from gaussmith.proofs.moments import proven_moments
-from gaussmith.shapes import Shape
-from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
-from gaussmith.shapes.moments import isotropic_moments, solved_moments
-from gaussmith.shapes.moments_replaced import solved_replaced_moments
-from gaussmith.values import dataclass
-from gaussmith.workloads import Workload
+from gaussmith.numerics.matrices import Dense, Matrix
+from gaussmith.numerics.norms import largest_norm
+from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 if TYPE_CHECKING:
-    from gaussmith.problem.features import Features
+    from gaussmith.domains.features import Features
+
+
+# Codes of squares and products: columns are cut into 2^20 to 2^21 steps, and squares and products are of those codes.
+#
+# A product of two codes has at most 42 bits. The sums beside them add up the same codes, so that a record is one
+# point (c, c_i c_j) of a grid, and what it adds around the middle is exact: with v = 2c − steps
+#
+#     v_i v_j = 4 c_i c_j − 2 steps_j c_i − 2 steps_i c_j + steps_i steps_j.
+
+MOMENT_BITS = 20
+"""At least 2^20 steps lie between the bounds of a column, and at most 2^21."""
+
+EXACT_ROWS = 1 << 11
+"""Limit on the products that add up exactly in doubles: 2^11 · 2^42 = 2^53."""
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def coarse_codes(lower: Array, upper: Array, substitute: Array, names: Sequence[str] | None) -> BoxCodes:
+    """The codes of a box, in 2^21 times wider steps."""
+    fine = BoxCodes.for_bounds(lower, upper, substitute, names)
+    wider = 2.0 ** (BITS - MOMENT_BITS)
+    scale, steps = fine.scale / wider, np.floor(fine.steps / wider)
+    top = np.minimum(fine.top, np.nextafter(fine.low + steps / scale, np.inf))
+    for _ in range(4):
+        over = np.floor((top - fine.low) * scale + 0.5) > steps
+        top = np.where(over, np.nextafter(top, fine.low), top)
+    return replace(fine, top=top, scale=scale, steps=steps.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class MomentCodes(Codes):
+    """The coding of values, and of products of two values: `pairs` says of which; a square is a pair of one column.
+
+    >>> codes = MomentCodes(coarse_codes(np.zeros(1), np.full(1, 64.0), np.zeros(1), None), ((0, 0),))
+    >>> codes.encode(np.array([[3.0]])) / codes.base.scale ** [1, 2]
+    array([[3., 9.]])
+    """
+
+    base: BoxCodes
+    pairs: Pairs
+
+    @property
+    def columns(self) -> int:
+        return self.base.columns
+
+    @property
+    def width(self) -> int:
+        return self.base.columns + len(self.pairs)
+
+    @cached_property
+    def _ends(self) -> tuple[Words, Words]:
+        first, second = np.array(self.pairs, np.int64).reshape(-1, 2).T
+        return first, second
+
+    @property
+    def extents(self) -> Array:
+        """The largest absolute core integer of one record; a product has at most 42 bits, which a double holds."""
+        steps = self.base.steps.astype(float)
+        first, second = self._ends
+        return np.concatenate([steps, steps[first] * steps[second]])
+
+    def centred(self, sums: Integers, records: int) -> list[int]:
+        """The summed core: values and products measured from the middle of the bounds."""
+        whole, steps, d = [int(s) for s in sums], self.base.steps.tolist(), self.columns
+        found = [2 * whole[j] - records * steps[j] for j in range(d)]
+        for at, (i, j) in enumerate(self.pairs, start=d):
+            crossed = 2 * (steps[j] * whole[i] + steps[i] * whole[j])
+            found.append(4 * whole[at] - crossed + records * steps[i] * steps[j])
+        return found
+
+    def encode(self, rows: Array) -> Words:
+        codes = self.base.encode(rows)
+        first, second = self._ends
+        return np.hstack([codes, codes[:, first] * codes[:, second]])
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records: whole doubles below 2^53, exact in any order."""
+        codes = self.base.encode(rows).astype(float)
+        values, table = np.zeros(self.columns, np.int64), np.zeros((self.columns,) * 2, np.int64)
+        for start in range(0, len(codes), EXACT_ROWS):
+            piece = codes[start : start + EXACT_ROWS]
+            values += piece.sum(axis=0).astype(np.int64)
+            table += (piece.T @ piece).astype(np.int64)
+        return np.concatenate([values, table[self._ends]])
+
+    def spell(self, which: range) -> list[Step]:
+        """As `encode`: the codes of all columns that are needed, then products of whole doubles below 2^42."""
+        d = self.columns
+        ends = {j: (j,) if j < d else self.pairs[j - d] for j in which}
+        needed = sorted({i for pair in ends.values() for i in pair})
+        known, coded = zip(*(self.base.spell(range(i, i + 1)) for i in needed), strict=True)
+        renamed = [f"{text[0].rpartition(' ')[0]} v{i}" for i, text in zip(needed, coded, strict=True)]
+        made = [f"cast({' * '.join(f'cast(v{i} as double)' for i in pair)} as bigint) c{j}" for j, pair in ends.items()]
+        return [[text[0] for text in known], renamed, made]
+
+
+# The largest norm of lifted moments, rounded up: the number on which their privacy depends.
+#
+# Rows of a lift are of three kinds: over one value, over one product of two columns, or over squares and the number
+# of records. Then the squared norm is a function of y_j = z_j² alone,
+#
+#     Σ a_j y_j + Σ b_ij y_i y_j + ‖R(y, 1)‖²,
+#
+# linear or convex in each y_j while the others are fixed: its maximum over [0, 1]^d is at a vertex. Other lifts are
+# refused. The records that are coded are points of this set, so the bound holds for the integers too.
+
+MAX_VERTICES = 1 << 12
+"""Limit on the vertices that are visited; beyond it they are bounded by the number of their ones."""
+
+
+def largest_moment(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
+    """max ‖lift · (z, products, 1)‖ over |z_j| ≤ 1 in units of `extent`, at least the true value."""
+    _check_kinds(lift, columns, pairs)
+    if 2**columns <= MAX_VERTICES:
+        y = np.array([[(v >> j) & 1 for j in range(columns)] for v in range(2**columns)], float).reshape(-1, columns)
+        points = np.hstack([y, *(y[:, [i]] * y[:, [j]] for i, j in pairs)]) * extent
+        return largest_norm(lift, np.hstack([points, np.ones((len(y), 1))]))
+    return _by_levels(lift, columns, pairs, extent)
+
+
+def _by_levels(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
+    """The same by the number k of ones, for lifts that treat all columns nearly alike; never too small for others.
+
+    With R the rows over squares and the number, R̄ one that does not change when columns are swapped, and R − R̄ of norm
+    e at most, ‖R(y, 1)‖ ≤ ‖R̄(y, 1)‖ + e·√(q + 1). The rest is at most its largest entry times what k ones make of it.
+    """
+    square = [columns + at for at, (i, j) in enumerate(pairs) if i == j]
+    crossed = [columns + at for at, (i, j) in enumerate(pairs) if i != j]
+    a, b = (_largest_square(lift, at, extent) for at in (list(range(columns)), crossed))
+    inside = [*square, lift.shape[1] - 1]
+    R = lift[lift[:, inside].any(axis=1)][:, inside] * np.append(extent[square], 1.0)
+    alike = _Alike.nearest(R)
+    doubt = np.abs(R - alike.matrix(R.shape)) + np.abs(R) * 2.0**-50  # R̄ is a projection: this covers 4 roundings
+    e = Fraction(norm_upward(doubt)) * Fraction(sqrt_upward(float(len(inside))))
+    found = Fraction(0)
+    for k in range(columns + 1):
+        head = Fraction(sqrt_upward(alike.square(min(k, len(square)), len(square)))) + e
+        found = max(found, k * a + min(k * (k - 1) // 2, len(crossed)) * b + head * head)
+    return sqrt_upward(found)
+
+
+def _largest_square(lift: Array, at: list[int], extent: Array) -> Fraction:
+    """The largest squared norm of these columns, in units; rounded up."""
+    reach = np.where(lift[:, at] == 0, 0.0, np.nextafter(np.abs(lift[:, at]) * extent[at], np.inf))
+    return max((Fraction(norm_upward(column)) ** 2 for column in reach.T), default=Fraction(0))
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A block that does not change when squares are swapped: q rows, and one more that sees Σy and the number."""
+
+    own: float = 0.0
+    shared: float = 0.0
+    border: float = 0.0
+    tail: tuple[float, float] = (0.0, 0.0)
+
+    @classmethod
+    def nearest(cls, R: Array) -> _Alike:
+        """The one nearest to a block; that of zeros where the block has another form."""
+        q = R.shape[1] - 1
+        if len(R) not in (q, q + 1) or not q:
+            return cls()
+        top = R[:q, :q]
+        shared = float(top[~np.eye(q, dtype=bool)].mean()) if q > 1 else 0.0
+        tail = (float(R[q, :q].mean()), float(R[q, q])) if len(R) > q else (0.0, 0.0)
+        return cls(float(np.diag(top).mean()) - shared, shared, float(R[:q, q].mean()), tail)
+
+    def matrix(self, shape: tuple[int, ...]) -> Array:
+        rows, width = shape
+        q, found = width - 1, np.zeros(shape)
+        if rows in (q, q + 1) and q:
+            found[:q, :q] = self.shared
+            found[np.arange(q), np.arange(q)] = float(self.own + self.shared)
+            found[:q, q] = self.border
+            if rows > q:
+                found[q, :q], found[q, q] = self.tail
+        return found
+
+    def square(self, k: int, q: int) -> Fraction:
+        """Its squared norm with k ones among q squares, of the doubles in `matrix`."""
+        own, shared, border = Fraction(self.own + self.shared), Fraction(self.shared), Fraction(self.border)
+        at_ones = own + shared * (k - 1) + border
+        last = Fraction(self.tail[0]) * k + Fraction(self.tail[1])
+        return k * at_ones**2 + (q - k) * (shared * k + border) ** 2 + last**2
+
+
+def _check_kinds(lift: Array, columns: int, pairs: Pairs) -> None:
+    """Refuse a lift with a row that sees what changes its sign together with anything else."""
+    odd = [*range(columns)] + [columns + at for at, (i, j) in enumerate(pairs) if i != j]
+    seen = lift[:, odd] != 0
+    even = np.delete(lift, odd, axis=1) != 0
+    if (seen.sum(axis=1) > 1).any() or (seen.any(axis=1) & even.any(axis=1)).any():
+        raise damaged_plan("a lift of moments that mixes values and squares")
+
+
+def largest_replaced(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
+    """max ‖lift · (s − s′)‖ over two records, at least the true value; the lift does not see the number of records."""
+    _check_kinds(lift, columns, pairs)
+    if columns == 1:
+        return _largest_of_one(lift, bool(pairs), extent)
+    return _twice_from_middle(lift, columns, pairs, extent)
+
+
+def _largest_of_one(lift: Array, squared: bool, extent: Array) -> float:
+    """Of one column, exactly: a t² + b t²(2 − t)², t = |z − z′| in [0, 2], is largest at 2 or at the smaller root of
+    t² − 3t + 2 + a/2b = 0 (docs/theory.md, 48)."""
+    a = Fraction(norm_upward(np.nextafter(np.abs(lift[:, 0]) * extent[0], np.inf))) ** 2
+    b = Fraction(norm_upward(np.nextafter(np.abs(lift[:, 1]) * extent[1], np.inf))) ** 2 if squared else Fraction(0)
+
+    def size(t: Fraction) -> Fraction:
+        return a * t * t + b * t * t * (2 - t) ** 2
+
+    found = size(Fraction(2))
+    if 2 * a <= b:  # a is above 0, as it is rounded up: so is b
+        inner = 1 - 2 * a / b
+        low, high = ((3 - Fraction(root(inner))) / 2 for root in (sqrt_upward, sqrt_downward))
+        found = max(found, size(low) + (4 * a + 16 * b) * (high - low))  # the slope is 4a + 16b at most
+    return sqrt_upward(found)
+
+
+def _twice_from_middle(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
+    """2 max ‖lift · s − middle‖: no two records are farther apart. The middle has all squares at one share c."""
+    square = [columns + at for at, (i, j) in enumerate(pairs) if i == j]
+    middle = (lift[:, square] * extent[square]).sum(axis=1)
+
+    def from_middle(share: float) -> float:
+        return largest_moment(np.column_stack([lift, -share * middle]), columns, pairs, extent)
+
+    low, high = 0.0, 1.0
+    for _ in range(30):  # the bound holds for any share: the search only makes it small
+        first, second = low + (high - low) * 0.382, low + (high - low) * 0.618
+        if from_middle(first) < from_middle(second):
+            high = second
+        else:
+            low = first
+    return 2.0 * from_middle((low + high) / 2)
+
+
+@dataclass(frozen=True)
+class ValueProducts(Extremes):
+    """Numbers within ±1 and the products of some pairs of them; of at most so many rows.
+
+    T rows are T times their mean, and a norm is convex: no unit adds more than `at_most` times what one row can.
+    `rounding` is the share by which it may be more, where a mean row is rounded to codes.
+    """
+
+    columns: int
+    pairs: Pairs
+    at_most: int = 1
+    rounding: Fraction = Fraction(0)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.columns + len(self.pairs)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        Add-remove: s = (z, products, 1). A lift whose rows see one value, one product of two columns, or squares and
+        the number of records has a squared norm that is convex in each z_j²: it is largest where each is 0 or 1.
+        Replace-one: of one column the exact maximum over all pairs; else twice the distance from a common middle.
+        """
+        extent = np.ones(self.size) if extent is None else extent
+        private = neighbours == ADD_REMOVE
+        check_columns(lift, self.size + private)
+        bound = largest_moment if private else largest_replaced
+        found = bound(_written(lift), self.columns, self.pairs, extent)
+        return found if self.at_most == 1 else fraction_up(Fraction(found) * self.at_most * (1 + self.rounding))
+
+    def largest_change(self, lift: Matrix) -> float:
+        """Of two units with several rows the norms are added, as they may have any numbers of rows."""
+        if self.at_most > 1:
+            return 2.0 * self.largest(lift, ADD_REMOVE)
+        return self.largest(Dense(_written(lift)[:, :-1]), REPLACE_ONE)
+
+
+def _written(lift: Matrix) -> Array:
+    """The entries of a lift, each exact; refuses kinds whose entries would be rounded where they are written out."""
+    apart = lift.rest if isinstance(lift, Headed) else lift.as_bordered()
+    if apart is None:
+        return lift.exact_entries()
+    if (apart.inner * apart.border)[apart.index == apart.columns - 1].any():
+        raise damaged_plan("a lift with two entries in its last column")
+    return lift.dense()
+
 
 MAX_COLUMNS = 64
 """Limit on the columns whose squares and products are released together: 2 144 numbers."""
@@ -54,11 +338,13 @@ class Moments(Domain):
     """
 
     kind = "moments"
+    has_products = True
 
     box: Box
     pairs: Pairs
     around: float
 
+    @checks_arguments
     def __init__(
         self,
         bounds: Mapping[str, tuple[float, float]] | Box,
@@ -124,10 +410,6 @@ class Moments(Domain):
     @property
     def substitutes_size(self) -> int:
         return self.columns_count
-
-    @property
-    def product_pairs(self) -> Pairs:
-        return self.pairs
 
     def read_from(self, j: int) -> tuple[int, ...]:
         """The columns that a coordinate is made of."""
@@ -202,22 +484,8 @@ class Moments(Domain):
 
     # -- privacy ----------------------------------------------------------------------------------------------------
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
-
-        Add-remove: s = (z, products, 1). A lift whose rows see one value, one product of two columns, or squares and
-        the number of records has a squared norm that is convex in each z_j²: it is largest where each is 0 or 1.
-        Replace-one: of one column the exact maximum over all pairs; else twice the distance from a common middle.
-        """
-        extent = np.ones(self.dimension) if extent is None else extent
-        private = neighbours == ADD_REMOVE
-        check_columns(lift, self.dimension + private)
-        bound = largest_moment if private else largest_replaced
-        return bound(_written(lift), self.columns_count, self.pairs, extent)
-
-    def largest_change(self, lift: Matrix) -> float:
-        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        return largest_replaced(_written(lift)[:, :-1], self.columns_count, self.pairs, np.ones(self.dimension))
+    def extremes(self) -> ValueProducts:
+        return ValueProducts(self.columns_count, self.pairs)
 
     # -- noise and its limit ----------------------------------------------------------------------------------------
 
@@ -282,17 +550,6 @@ class Moments(Domain):
         squares, crossed = len(self.squares), len(self.crossed)
         told = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((squares, "square"), (crossed, "product")) if n]
         return f"Moments({repr(self.box)[4:-1]}; {', '.join(told) or 'no products'})"
-
-
-def _written(lift: Matrix) -> Array:
-    """The entries of a lift, each exact; refuses kinds whose entries would be rounded where they are written out."""
-    apart = lift.rest if isinstance(lift, Headed) else lift.as_bordered()
-    if apart is None:
-        return lift.exact_entries()
-    if (apart.inner * apart.border)[apart.index == apart.columns - 1].any():
-        what, rule = "a lift with two entries in its last column", "they would be added up, and rounded"
-        raise PlanError(what, rule, "plan again", code="lift-of-moments-adds-entries")
-    return lift.dense()
 
 
 def _pairs(products: Any, box: Box) -> Pairs:

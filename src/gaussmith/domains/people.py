@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from fractions import Fraction
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,24 +12,198 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_whole
-from gaussmith.domains.box import MAX_CORNERS, ODD_VALUES, Box
-from gaussmith.domains.outlines import corner_outlines
+from gaussmith.domains.box import ODD_VALUES, Box
+from gaussmith.domains.box_strategies import is_worth_solving, solved
+from gaussmith.domains.domain import BoundsTable, Differences, Domain, Law, Problem, check_law
+from gaussmith.domains.encoding import BoxCodes, PeopleCodes
+from gaussmith.domains.extremes import PersonRows, Product, Signs
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, isotropic, try_ways
+from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import fraction_up, fractions_up, norm_upward
-from gaussmith.numerics.linear import Array, Bordered, Matrix
-from gaussmith.numerics.norms import largest_distance, largest_norm
-from gaussmith.problem import Domain, Law, Problem
-from gaussmith.problem.codes import BoxCodes, PeopleCodes
-from gaussmith.problem.domain import BoundsTable, Differences
-from gaussmith.proofs.people import people_bound, people_differences
-from gaussmith.shapes import Shape
-from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
-from gaussmith.shapes.coordinatewise import isotropic
-from gaussmith.shapes.people import lifted_people
-from gaussmith.shapes.solved import is_worth_solving, solved
-from gaussmith.values import dataclass
-from gaussmith.workloads import Workload
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.matrices import Bordered, Diagonal
+from gaussmith.numerics.trace_roots import root_of, square_with_slack
+
+# The cone of people with many rows: bounds from laws on the number of their rows.
+#
+# In `domains/people.py` a, b, D and E are explained; p is the probability of a person with all k rows.
+
+
+def total(a: Array, b: Array, D: float, E: float, k: int, p: float) -> float:
+    """T for one law: its square bounds every Gaussian noise from below, at own numbers centred at zero."""
+    q = p + (1 - p) / k**2
+    tied = D * q + E + 2 * (1 - 1 / k) * math.sqrt(D * E * p * (1 - p))
+    return float(a.sum() + math.sqrt(q) * b.sum()) + math.sqrt(tied)
+
+
+def replaced_total(a: Array, b: Array, D: float, k: int, p: float) -> float:
+    """The same under replace-one."""
+    q, r = pair_moments(k, p)
+    return float(2 * a.sum() + math.sqrt(q) * b.sum() + math.sqrt(D * r))
+
+
+def pair_moments(k: int, p: float) -> tuple[float, float]:
+    """E (t + t′)² and E (t − t′)² of two people with k rows each, with chance p, else with k rows and one."""
+    return 4 * p + (1 - p) * (1 + 1 / k) ** 2, (1 - p) * (1 - 1 / k) ** 2
+
+
+def best_share(value: Callable[[float], float]) -> float:
+    """The p in [0, 1] at which a concave function is largest, by golden sections of the angle with sin² = p."""
+    golden = (math.sqrt(5) - 1) / 2
+    low, high = 0.0, math.pi / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    f, g = value(math.sin(left) ** 2), value(math.sin(right) ** 2)
+    for _ in range(80):
+        if f < g:
+            low, left, f = left, right, g
+            right = low + golden * (high - low)
+            g = value(math.sin(right) ** 2)
+        else:
+            high, right, g = right, left, f
+            left = high - golden * (high - low)
+            f = value(math.sin(left) ** 2)
+    return math.sin((low + high) / 2) ** 2
+
+
+# The shape for people with many rows: noise for a cone.
+#
+# A person's core is (x, y, t, 1): own numbers |x_i| ≤ 1, sums over rows |y_j| ≤ t, the rows t in [τ, 1] with τ = 1/k,
+# and the person. Let a_i, b_j be the square roots of the weights times the half ranges, D the weight of t and E the
+# weight of the person. Let t be 1 with probability p and τ otherwise, so that E t² = q = p + (1−p)τ², with
+# independent signs of x and y: each p bounds every Gaussian noise from below, and the best p gives the shape that
+# attains it (for own numbers centred at zero; otherwise E includes the centres, as in a lifted box):
+#
+#     T = max over p of  Σ a_i + √q Σ b_j + √( D q + E + 2 (1−τ) √(D E p (1−p)) ),      total variance T².
+#
+# The lift is a_i^½, (b_j/√q)^½, each over T^½, and for (t, 1) a factor of D^½ (D^½ M D^½)^−½ D^½ / T, M = E
+# (t,1)(t,1)ᵀ. Under replace-one two people with k and k rows, or k and one, take the place of 1 and τ, and E drops
+# out.
+
+NAME = "people"
+
+
+def lifted_people(problem: Problem[People]) -> Shape:
+    """The best shape for people with many rows, scaled to a largest norm of 1."""
+    domain, neighbours = problem.domain, problem.neighbours
+    a, b, D = domain.worths(problem.coordinate_weights)
+    k = domain.max_rows
+    if not problem.secret_count:
+        p = best_share(lambda p: replaced_total(a, b, D, k, p))
+        q, r = pair_moments(k, p)
+        entries = np.concatenate([np.sqrt(a), np.sqrt(b / math.sqrt(q)), [D**0.25 / r**0.25 if r > 0 else 0.0]])
+        entries[: len(a)] /= math.sqrt(2.0)
+        entries = entries / domain.largest(Diagonal(entries), neighbours)
+        return Shape(NAME, Diagonal(entries), *_public_features(problem, entries))
+    E = problem.offset_weight
+    p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
+    q = p + (1 - p) / k**2
+    inner = np.append(np.sqrt(np.concatenate([a, b / math.sqrt(q)])), [0.0, 0.0])
+    border = np.zeros(len(inner))
+    d = domain.dimension
+    if E:
+        inner[-2], border[-2], inner[-1] = _factor(D, E, k, p)
+    else:
+        inner[-2] = (D / q) ** 0.25
+    lift = Bordered(np.arange(d + 1), inner, border, d + 1)
+    norm = domain.largest(lift, neighbours)
+    lift = Bordered(lift.index, inner / norm, border / norm, d + 1)
+    return Shape(NAME, lift, *_features(problem, lift))
+
+
+def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
+    """The triangular factor ((u, v), (0, w)) of D^½ (D^½ M D^½)^−½ D^½ over (t, 1)."""
+    tau = 1 / k
+    root = np.diag([math.sqrt(D), math.sqrt(E)])
+    mean = p + (1 - p) * tau
+    M = np.array([[p + (1 - p) * tau**2, mean], [mean, 1.0]])
+    X = root @ M @ root
+    # The square root of a 2 × 2 matrix is (X + √det · I)/√(trace + 2√det); √det is known without cancellation.
+    det = math.sqrt(D * E * p * (1 - p)) * (1 - tau)
+    inverse = np.array([[X[1, 1] + det, -X[0, 1]], [-X[1, 0], X[0, 0] + det]])
+    P = root @ inverse @ root / (det * math.sqrt(X[0, 0] + X[1, 1] + 2 * det))
+    u = math.sqrt(P[0, 0])
+    v = float(P[0, 1]) / u
+    # P₁₁ − v² = det P / P₀₀, and det P = DE/√det X, again without cancellation.
+    w = math.sqrt(D * E / det) / u
+    return u, v, w
+
+
+def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool, None]:
+    """What reads the answers back from the noisy lifted sums, and whether the number of people is among them."""
+    domain, radius = problem.domain, problem.domain.coded[1]
+    last = domain.parts[2]
+    u, v, w = float(lift.inner[last]), float(lift.border[last]), float(lift.inner[-1])
+    counted = w > 0
+    per_person = 1.0 / w if counted else 0.0
+    index = problem.features.index
+    inner = radius[index] / lift.inner[index]
+    border = problem.coded_offsets * per_person
+    border = np.where(index == last, -radius[last] * v / u * per_person, border)
+    if counted:
+        index = np.append(index, domain.dimension)
+        inner, border = np.append(inner, per_person), np.append(border, 0.0)
+    return Bordered(index, inner, border, domain.dimension + 1), counted, None
+
+
+def _public_features(problem: Problem[People], entries: Array) -> tuple[Bordered, bool, Array]:
+    """The same where the number of people is public: own numbers get their centre's part from it."""
+    domain, radius, index = problem.domain, problem.domain.coded[1], problem.features.index
+    inner = radius[index] / entries[index]
+    return Bordered(index, inner, np.zeros(len(index)), domain.dimension), False, problem.coded_offsets
+
+
+# Bounds for people with many rows: the signs of a box, with one row or with all that count.
+
+MAX_DENSE = 1500
+"""Limit on coordinates and answers for an explicit moment matrix."""
+
+
+def people_bound(problem: Problem[People]) -> float:
+    """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
+    return square_with_slack(_root(problem) if problem.secret_count else _replaced_root(problem))
+
+
+def people_differences(problem: Problem[People], law: Law) -> Differences | None:
+    """The extreme people, as often as the law says."""
+    if law.kind != "listed":
+        return None
+    check_law(problem.secret_count)
+    z = problem.domain.corners()
+    points = np.hstack([z, np.ones((len(z), 1))]) @ problem.lifted_rows.T
+    check_law(len(points) == len(law.numbers["weights"]))
+    return points, law.numbers["weights"]
+
+
+def _root(problem: Problem[People]) -> float:
+    """tr M^{1/2} with t = T/k equal to 1 or 1/k, and signs as for a box; any chance p of the first is a valid law."""
+    domain, asked = problem.domain, problem.features
+    a, b, D = domain.worths(problem.coordinate_weights)
+    k, d, (own, over, last) = domain.max_rows, domain.dimension, domain.parts
+    E = problem.offset_weight
+    p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
+    if d > MAX_DENSE or asked.size > MAX_DENSE or asked.matrix is not None:
+        return float(a.sum() + b.sum())  # all with k rows, signs independent
+    rows = problem.lifted_rows
+    if not problem.count_weight:
+        rows = np.vstack([rows, np.zeros((1, d + 1))])
+    # One sign for t and the person together: their columns side by side tell how it should correlate with the others.
+    columns = np.hstack([rows[:, :last], rows[:, last:].sum(axis=1, keepdims=True)])
+    norms = np.linalg.norm(columns, axis=0)
+    cosines = (columns / np.where(norms > 0, norms, 1.0)).T @ (columns / np.where(norms > 0, norms, 1.0))
+    np.fill_diagonal(cosines, 1.0)
+    H = (2 / np.pi) * np.arcsin(np.clip(cosines, -1.0, 1.0))
+    signs = np.array([*range(last), last, last])
+    scaled = np.array([False] * (over.start - own.start) + [True] * (last - over.start) + [True, False])
+    moments = np.array([[1.0, p + (1 - p) / k], [p + (1 - p) / k, p + (1 - p) / k**2]])
+    M = H[np.ix_(signs, signs)] * moments[np.ix_(scaled.astype(int), scaled.astype(int))]
+    return root_of(rows @ M @ rows.T)
+
+
+def _replaced_root(problem: Problem[People]) -> float:
+    a, b, D = problem.domain.worths(problem.coordinate_weights)
+    k = problem.domain.max_rows
+    return replaced_total(a, b, D, k, best_share(lambda p: replaced_total(a, b, D, k, p)))
+
 
 Places = npt.NDArray[np.int64]
 
@@ -115,14 +289,6 @@ class People(Domain):
             np.concatenate([self._own.coded[1], k * self._rows.coded[1], [k]]),
         )
 
-    @property
-    def rows_coordinate(self) -> int:
-        return self.parts[2]
-
-    @property
-    def over_rows(self) -> tuple[int, int]:
-        return len(self._rows.centre), self.max_rows
-
     def worths(self, weights: Array) -> tuple[Array, Array, float]:
         """Square roots of weights times half ranges, for own numbers and sums over rows; and the weight of t."""
         own, over, last = self.parts
@@ -155,82 +321,13 @@ class People(Domain):
             self.max_rows,
         )
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
+    def extremes(self) -> Product:
+        return Product(Signs(len(self._own.centre)), PersonRows(len(self._rows.centre), self.max_rows))
 
-        A person's norm is a convex function of T, so it is largest at T = 1 or T = k. Under replace-one the
-        two people have k and k rows, or k and one.
-        """
-        extent = np.ones(self.dimension) if extent is None else extent
-        private = neighbours == ADD_REMOVE
-        if lift.shape[1] != self.dimension + private:
-            what, rule = f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private} columns"
-            raise PlanError(what, rule, "plan again", code="people-lift-does-not-match-domain", columns=lift.shape[1])
-        k = self.max_rows
-        rows = lift.as_bordered()
-        if private and rows is None:  # a norm is convex in each sum over rows: their corners will do
-            corners = np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))])
-            return largest_norm(lift.exact_entries(), corners)
-        index, inner, border = _entries(rows)
-        if private:
-            return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
-        if border.any():
-            what = "a lift that combines columns"
-            raise PlanError(what, "it is not allowed under replace-one", "plan again", code="people-lift-ties-columns")
-        return self._change(index, inner, extent)
-
-    def corners(self, extent: Array | None = None) -> Array:
-        """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows or one."""
-        if 2**self.dimension > MAX_CORNERS:
-            what = f"people with {self.dimension} numbers"
-            rule = "they have too many corners to visit"
-            remedy = "use a closed form"
-            raise PlanError(what, rule, remedy, code="too-many-corners-of-people", dimension=self.dimension)
-        extent = np.ones(self.dimension) if extent is None else extent
-        own, over, last = self.parts
-        found = []
-        for T in (self.max_rows, 1):
-            t = Fraction(T, self.max_rows)
-            reach = [*extent[own], *fractions_up(Fraction(e) * t for e in extent[over])]
-            signs = itertools.product((-1.0, 1.0), repeat=last)
-            rows = float(Fraction(extent[last]) * t)
-            found += [[*(s * r for s, r in zip(row, reach, strict=True)), rows] for row in signs]
-        return np.array(found)
-
-    def _reach(self, index: Places, inner: Array, border: Array, extent: Array, t: Fraction) -> float:
-        """An upper bound on the norm over all people with T = t·k rows, with a secret number of people."""
-        _, over, last = self.parts
-        bounds = np.append(extent, 1.0)
-        bounds[over] = fractions_up(Fraction(e) * t for e in extent[over])
-        reach = np.nextafter(np.nextafter(np.abs(inner) * bounds[index], np.inf) + np.abs(border), np.inf)
-        known = np.flatnonzero(index >= last)  # nothing varies here but T, and its sign against the border is known
-        values = {last: Fraction(extent[last]) * t, last + 1: Fraction(1)}
-        reach[known] = fractions_up(
-            abs(Fraction(inner[i]) * values[int(index[i])] + Fraction(border[i])) for i in known
-        )
-        return norm_upward(reach)
-
-    def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
-        rows = lift.as_bordered()
-        if rows is None:
-            moved = largest_distance(lift.exact_entries()[:, :-1], self.corners())
-            return moved * (1 + 2.0**-40)  # 1/k is a rounded double
-        index, inner, _ = _entries(rows)
-        varying = index <= self.parts[2]
-        return self._change(index[varying], inner[varying], np.ones(self.dimension))
-
-    def _change(self, index: Places, inner: Array, extent: Array) -> float:
-        """The largest norm of Σ inner·difference over two people with k and k rows, or with k rows and one."""
-        _, over, last = self.parts
-        k = self.max_rows
-        found = []
-        for other in (k, 1):
-            bounds = 2.0 * extent
-            bounds[over] = fractions_up(Fraction(e) * Fraction(k + other, k) for e in extent[over])
-            bounds[last] = fraction_up(Fraction(extent[last]) * Fraction(k - other, k))
-            found.append(norm_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf)))
-        return max(found)
+    def corners(self) -> Array:
+        """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows, then one."""
+        found = self.extremes().vertices(np.ones(self.dimension))
+        return found[np.argsort(-found[:, -1], kind="stable")]
 
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
@@ -238,7 +335,7 @@ class People(Domain):
             raise PlanError(
                 "a matrix of answers of people with rows under replace-one",
                 "it is solved under add-remove",
-                "leave out neighbours=, or ask for sums",
+                "leave neighbours out, or ask for sums",
                 code="matrix-of-people-under-replace-one",
             )
 
@@ -267,27 +364,6 @@ class People(Domain):
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
         return people_differences(problem, law)
-
-    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
-        """With one row or with all that count, every number at either of its ends."""
-        choices = itertools.product((1 / self.max_rows, 1.0), (-1, 1), (-1, 1))
-        corners = [
-            [self._end(problem, i, share, sign) for i, sign in ((first, one), (second, two))]
-            for share, one, two in choices
-        ]
-        return corner_outlines(problem, np.array(corners))
-
-    def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
-        """One end of what a person with this share of the rows adds to a feature."""
-        features = problem.features
-        if i == features.size:
-            return 1.0  # the person
-        j, (_, over, last) = int(features.index[i]), self.parts
-        if j == last:
-            return share * self.max_rows
-        if j >= over.start:
-            return float(sign * share * self.radius[j])
-        return float(sign * self.radius[j] + (0.0 if features.centred[i] else self.centre[j]))
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         boxes = [box for box in (self.own, self.rows) if box is not None]
@@ -327,11 +403,3 @@ class _Part:
         if box is None:
             return cls((), np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0)))
         return cls(tuple(box.name(j) for j in range(box.dimension)), box.centre, box.radius, box.coded)
-
-
-def _entries(rows: Bordered | None) -> tuple[Places, Array, Array]:
-    """Where each row's inner entry is, the inner entries and those in the last column."""
-    if rows is None:
-        rule = "each row must use one column, or the lift must be dense"
-        raise PlanError("an unknown kind of lift for people", rule, "plan again", code="unknown-lift-of-people")
-    return rows.index, rows.inner, rows.border

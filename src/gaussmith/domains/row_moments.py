@@ -18,14 +18,12 @@ from typing import Any
 
 from gaussmith.checks import check_whole
 from gaussmith.domains.box import Box
-from gaussmith.domains.moments import Moments
+from gaussmith.domains.domain import Law, Problem
+from gaussmith.domains.moments import Moments, ValueProducts
 from gaussmith.domains.people import LIMIT
-from gaussmith.errors import DomainError, PlanError
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import fraction_up
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem import Law, Problem
-from gaussmith.shapes.candidates import Candidate
+from gaussmith.domains.strategies import Candidate
+from gaussmith.errors import DomainError, PlanError, counted
+from gaussmith.notations import setting
 
 
 class RowMoments(Moments):
@@ -53,8 +51,8 @@ class RowMoments(Moments):
         object.__setattr__(self, "max_rows", limit)
 
     @cached_property
-    def times(self) -> Fraction:
-        """How many times what one row adds a person adds at most: k, and a trifle for rounded means.
+    def _rounding(self) -> Fraction:
+        """By what share a person with a rounded mean row may add more than k times what one row adds.
 
         A rounded mean is off by half a code, so by one in the core of a value and by 2 + steps_i + steps_j in that of a
         product. With Δ the largest norm of a row, a lift takes core 1 of a value or a product of two columns to Δ at
@@ -64,15 +62,10 @@ class RowMoments(Moments):
         off = sum((Fraction(1, s) for s in steps), Fraction(0))
         for i, j in self.pairs:
             off += (2 if i == j else 1) * Fraction(2 + steps[i] + steps[j], steps[i] * steps[j])
-        return self.max_rows * (1 + off)
+        return off
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all that one person adds, rounded up."""
-        return fraction_up(Fraction(super().largest(lift, neighbours, extent)) * self.times)
-
-    def largest_change(self, lift: Matrix) -> float:
-        """The same over two people: they may have any numbers of rows, so their norms are added."""
-        return 2.0 * self.largest(lift, ADD_REMOVE)
+    def extremes(self) -> ValueProducts:
+        return replace(super().extremes(), at_most=self.max_rows, rounding=self._rounding)
 
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
@@ -80,7 +73,7 @@ class RowMoments(Moments):
             raise PlanError(
                 "variances, covariances or a regression over rows under replace-one",
                 "the number of people is public there, and that of their rows is not",
-                'leave out neighbours=, or write mean_of = "units"',
+                f"leave neighbours out, or write {setting('mean_of', 'units')}",
                 code="row-moments-under-replace-one",
             )
 
@@ -106,7 +99,8 @@ class RowMoments(Moments):
 
     @property
     def reading(self) -> str:
-        return f"{super().reading} Of each person at most {self.max_rows} rows count."
+        verb = "counts" if self.max_rows == 1 else "count"
+        return f"{super().reading} Of each person at most {counted(self.max_rows, 'row')} {verb}."
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), LIMIT: self.max_rows}
@@ -120,4 +114,4 @@ class RowMoments(Moments):
         return hash((self.box, self.pairs, self.around, self.max_rows))
 
     def __repr__(self) -> str:
-        return f"Row{super().__repr__()[:-1]}; at most {self.max_rows} rows of a person)"
+        return f"Row{super().__repr__()[:-1]}; at most {counted(self.max_rows, 'row')} of a person)"

@@ -9,21 +9,121 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains.labels import Label, names_of
-from gaussmith.domains.lift_norms import MAX_LISTED
-from gaussmith.domains.outlines import hull_outlines
-from gaussmith.errors import PlanError
+from gaussmith.checks import check_whole, is_whole
+from gaussmith.domains.domain import Differences, Domain, Law, Problem, check_law, refuse_missing, refused_law
+from gaussmith.domains.extremes import MAX_LISTED as MOST_LISTED
+from gaussmith.domains.strategies import BEST, Candidate, Candidates, Search, Shape, isotropic_uncentred, refuse_shape
+from gaussmith.errors import DomainError, PlanError
 from gaussmith.numerics.doubles import within_doubles
-from gaussmith.numerics.linear import Array, Dense, Diagonal
-from gaussmith.problem import Domain, Law, Problem
-from gaussmith.problem.domain import Differences
-from gaussmith.proofs.records import listed_differences
-from gaussmith.shapes import Shape
-from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, refuse_shape
-from gaussmith.shapes.coordinatewise import isotropic_uncentred
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.matrices import Dense, Diagonal
 
 if TYPE_CHECKING:
-    from gaussmith.problem.features import Features
+    from gaussmith.domains.features import Features
+
+
+# Labels of coordinates: the names of items, candidates and cells, or only their number.
+
+Label = str | int | float | bool
+
+MAX_LABELS = 100_000_000
+"""Limit on the number of declared coordinates of one kind."""
+
+
+def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
+    """The number of coordinates and their labels in order (None if only a number was given).
+
+    `what` names one of them in messages: item, candidate, cell.
+
+    >>> read_labels("item", 3), read_labels("item", ["bread", "milk"])
+    ((3, None), (2, ('bread', 'milk')))
+    """
+    if is_whole(given):
+        if not 1 <= given <= MAX_LABELS:
+            rule, remedy = f"there must be 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
+            raise DomainError(f"{given} {what}s", rule, remedy, code="too-many-labels", number=given, kind=what)
+        return int(given), None
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        rule, remedy = f"give a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
+        raise DomainError(f"{what}s = {given!r}"[:120], rule, remedy, code="labels-not-listed", labels=given, kind=what)
+    labels = tuple(x.item() if isinstance(x, np.generic) else x for x in given)
+    if not labels:
+        raise DomainError(
+            f"no {what}s", f"there must be at least one {what}", f"list the {what}s", code="no-labels", kind=what
+        )
+    for label in labels:
+        if not isinstance(label, str | int | float) or label != label:
+            raise DomainError(
+                f"{what} {label!r}"[:120],
+                "a label must be text, a number or a boolean",
+                "write it as text",
+                code="label-of-unknown-type",
+                label=label,
+                kind=what,
+            )
+        check_text(what, label)
+    if len({(isinstance(x, str), x) for x in labels}) < len(labels):
+        double = next(x for i, x in enumerate(labels) if x in labels[:i])
+        raise DomainError(
+            f"{what} {double!r} is declared twice",
+            f"every {what} needs its own label",
+            "leave one out",
+            code="label-twice",
+            label=double,
+            kind=what,
+        )
+    return len(labels), labels
+
+
+def check_text(what: str, label: object) -> None:
+    """Refuse text that no engine can hold: lone surrogates."""
+    if isinstance(label, str) and not label.isascii() and any("\ud800" <= letter <= "\udfff" for letter in label):
+        raise DomainError(
+            f"{what} {label!r}"[:120],
+            "text must consist of valid characters",
+            "fix the text",
+            code="label-with-broken-characters",
+            label=label,
+            kind=what,
+        )
+
+
+def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:
+    """Labels as names of answers."""
+    return None if labels is None else tuple(map(str, labels))
+
+
+def check_at_most(what: str, at_most: Any, dimension: int) -> int:
+    """The largest number of non-zero coordinates of a record; refuses values outside 1 to the dimension."""
+    rule = f"a record has a whole number of {what}s, from 1 to all {dimension}"
+    remedy = f"write at_most={min(3, dimension)}, or a limit known without looking at the data"
+    return check_whole("at_most", at_most, 1, dimension, rule=rule, remedy=remedy, error=DomainError)
+
+
+# Laws on records that can be listed one by one.
+
+MAX_LISTED = 1 << 14
+"""Limit on the number of listed records in a proof."""
+
+
+def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None:
+    """Every record, or every pair of records, as often as the law says."""
+    if law.kind != "listed":
+        return None
+    domain, rows, weights = problem.domain, problem.weighted_rows, law.numbers["weights"]
+    records = domain.records(MAX_LISTED)
+    if records is None:
+        raise refused_law()
+    records = records * domain.coded[1]
+    if rows.shape[1] > domain.dimension:
+        records = np.hstack([records, np.ones((len(records), 1))])
+    points = records @ rows.T
+    if not problem.secret_count:
+        i, j = np.triu_indices(len(points), 1)
+        points = points[i] - points[j]
+    check_law(len(points) == len(weights))
+    return points, weights
+
 
 MAX_ERROR = 1e150
 """Limit on an error whose square still fits in a double."""
@@ -61,7 +161,7 @@ class Uncentred(Domain):
         return np.zeros(self.dimension)
 
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
-        self.refuse_missing(missing)
+        refuse_missing(missing)
         return np.zeros(0)
 
     @property
@@ -120,15 +220,12 @@ class Uncentred(Domain):
         """What one feature takes from each number that is counted of a record."""
         return np.asarray(features.row(i, self.dimension) * self.radius)
 
-    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
-        return hull_outlines(problem, self.farthest, self.core_row, first, second)
-
 
 class Listed(Uncentred):
     """Domains whose extreme records can be listed if there are few."""
 
     @abstractmethod
-    def records(self, most: int = MAX_LISTED) -> Array | None:
+    def records(self, most: int = MOST_LISTED) -> Array | None:
         """Every extreme record in units of the radius, one per row; None if there are more than `most`."""
 
     @property

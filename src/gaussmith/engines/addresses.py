@@ -12,12 +12,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaussmith.errors import SourceError, nearest
-from gaussmith.values import dataclass
+from gaussmith.notations import setting
 
 STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf", "http", "https")
 """Schemes that are passed on to the engine."""
@@ -258,3 +259,90 @@ def parse_database(address: str) -> Database:
         remedy = "write duckdb://study.db?table=visits, or ?query=SELECT …"
         raise SourceError(f"source={said!r}", rule, remedy, code="database-address-incomplete", source=said)
     return Database(said, path, **{key: value})
+
+
+# Declarations about a source in addition to its path: `{ path = "…", ids = "integer", row_per_row = true }`.
+
+KEYS = ("path", "ids", "row_per_row", "line_per_record")
+IDS = ("text", "integer")
+
+
+@dataclass(frozen=True, eq=False)
+class SourceDescription:
+    """A source and what was said of it.
+
+    data:            a path, an address or a frame
+    ids:             what the ids of people are, "text" or "integer"; None: as the type of their column says
+    row_per_row:     the promise that each row of a query depends on the rows of one person only
+    line_per_record: whether each line of a CSV file is one record, whatever quotes it holds
+    """
+
+    data: Any = field(repr=False)
+    ids: str | None = None
+    row_per_row: bool = False
+    line_per_record: bool = False
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The declarations about the data; empty if there are none."""
+        told = {"ids": self.ids, "row_per_row": self.row_per_row, "line_per_record": self.line_per_record}
+        return {name: value for name, value in told.items() if value}
+
+
+def read_source(source: Any) -> SourceDescription:
+    """The source that a path, a frame or a table with a path (in Python also with a frame) names.
+
+    >>> read_source({"path": "visits.csv", "ids": "integer"}).said, read_source("visits.csv").said
+    ({'ids': 'integer'}, {})
+    """
+    _refuse_dicts(source)
+    if not isinstance(source, Mapping):
+        return source if isinstance(source, SourceDescription) else SourceDescription(source)
+    for key in source:
+        if key not in KEYS:
+            what, rule = f"unknown key {key!r} in source", "a source has no such key"
+            raise SourceError(what, rule, nearest(str(key), KEYS), code="unknown-source-key", key=key)
+    if "path" not in source or isinstance(source["path"], Mapping):
+        rule = "it must say where the data is"
+        raise SourceError(
+            "source without a path", rule, f"write {setting('', {'path': 'visits.csv'})}", code="source-without-path"
+        )
+    ids = source.get("ids")
+    if ids is not None and ids not in IDS:
+        raise SourceError(
+            f"ids={ids!r} in source",
+            'ids must be "text" or "integer"',
+            nearest(str(ids), IDS),
+            code="unknown-ids",
+            ids=ids,
+        )
+    promises = [source.get(name, False) for name in KEYS[2:]]
+    for name, promise in zip(KEYS[2:], promises, strict=True):
+        if not isinstance(promise, bool):
+            what, rule, remedy = (
+                f"{name}={promise!r} in source",
+                "it must be true or false",
+                f"write {setting(name, True)}",
+            )
+            raise SourceError(what, rule, remedy, code="source-promise-not-boolean", name=name, value=promise)
+    return SourceDescription(source["path"], ids, *promises)
+
+
+def _refuse_dicts(source: Any) -> None:
+    """Refuse rows or columns in dicts of Python, which name their columns and not their types. Says nothing of them."""
+    what = ""
+    if isinstance(source, Mapping):
+        columns = [value for key, value in source.items() if key != "path"]
+        if any(isinstance(value, list | tuple) or hasattr(value, "__array__") for value in columns):
+            what = "source is a dict of columns"
+    elif isinstance(source, list | tuple) and source and all(isinstance(row, Mapping) for row in source):
+        what = "source is a list of dicts"
+    if what:
+        rule = "columns with names come from a frame, which knows their types, or from a file"
+        remedy = "wrap it in polars.DataFrame(…) or pandas.DataFrame(…)"
+        raise SourceError(what, rule, remedy, code="source-of-dicts")
+
+
+def with_path(source: Any, path: str | os.PathLike[str]) -> Any:
+    """The same source at another path."""
+    return {**source, "path": path} if isinstance(source, Mapping) else path

@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.engines.addresses import is_here, parse_database, scheme_of
-from gaussmith.engines.duckdb_databases import not_null_columns
+from gaussmith.engines.addresses import is_here, parse_database, read_source, scheme_of
+from gaussmith.engines.duckdb import not_null_columns
 from gaussmith.engines.files import Files, find_files
-from gaussmith.engines.source_description import read_source
 from gaussmith.errors import SourceError
 
 MAX_FILES = 1_000

@@ -7,6 +7,8 @@ Expressions of narwhals for 4096 columns took ten times as long.
 
 from __future__ import annotations
 
+import glob
+import importlib.util
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,24 +18,260 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.domains.encoding import Codes
 from gaussmith.engines.addresses import Database
-from gaussmith.engines.dates import bounds_of
-from gaussmith.engines.declared_values import counted_places, frame_places, rows_at_a_time, valued_columns
-from gaussmith.engines.duckdb_databases import list_files, open_database, quote, read_files, require_duckdb
-from gaussmith.engines.engine import AddUp, Columns, Progress, Totals, Words, key_columns, rows_per_batch
-from gaussmith.engines.files import Files
+from gaussmith.engines.engine import (
+    AddUp,
+    Columns,
+    Integers,
+    Progress,
+    Totals,
+    Words,
+    columns_of,
+    counted_places,
+    frame_places,
+    key_columns,
+    rows_at_a_time,
+    rows_per_batch,
+    valued_columns,
+)
+from gaussmith.engines.files import PATH, Files, check_keys, folder_table, list_store
+from gaussmith.engines.frames import bounds_of
 from gaussmith.engines.relations import derive_relation, numbered, open_parquet, open_relation, read_schema
 from gaussmith.engines.source import Source
-from gaussmith.engines.versions import arrow_batches
-from gaussmith.engines.whole_columns import Integers, columns_of
-from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, GroupKeys, kind_of
-from gaussmith.problem.codes import Codes
+from gaussmith.engines.versions import arrow_batches, attempt
+from gaussmith.errors import SourceError, nearest
+from gaussmith.expressions.formulas import kind_of
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.expressions.spelling import Derivation
+from gaussmith.notations import setting
 
 if TYPE_CHECKING:
     import polars as pl
 
     from gaussmith.engines.engine import Frame
+
+
+# What DuckDB opens by name: a table or a query of a database, for reading only, and Parquet files.
+
+INSTALL = "pip install gaussmith[duckdb]"
+
+_INTEGERS = "BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT".split()
+
+
+def require_duckdb(said: str) -> None:
+    """Refuse where DuckDB, or PyArrow, in which it hands numbers over, is not installed."""
+    for package, name in (("duckdb", "DuckDB"), ("pyarrow", "PyArrow, which DuckDB needs to return numbers,")):
+        if importlib.util.find_spec(package) is None:
+            raise SourceError(said, f"{name} is not installed", INSTALL, code="duckdb-not-installed", name=name)
+
+
+def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, bool]:
+    """The relation that an address names, and whether it is a query or a view. Names and types are read, no data value.
+
+    The address holds one SELECT or the name of a table or view. Statements of other kinds would run when they are
+    opened, before anything is charged: they are refused. So are files that a query or a view reads, in whose rows
+    DuckDB would look for their types. In a query, a view or a generated column one person can change every row, and no
+    look at the SQL rules that out: each needs the promise that its rows depend on the rows of one person only
+    (`row_per_row`).
+    """
+    said = f"source={database.said!r}"
+    require_duckdb(said)
+    path = os.path.expanduser(database.path)
+    if not os.path.isfile(path):
+        remedy = "check the path; relative paths start in the current directory"
+        raise SourceError(said, "there is no such file", remedy, code="no-such-database")
+    connection = attempt(
+        lambda: _connect(path),
+        SourceError(
+            said,
+            "it is not a DuckDB database that can be opened for reading",
+            "check the file, and that no other program has it open for writing",
+            code="not-a-duckdb-database",
+        ),
+    )
+    if database.table is not None:
+        relation = _open_table(connection, database.table, said)
+        of_query = not _is_plain_table(connection, relation, said)
+    else:
+        assert database.query is not None
+        relation, of_query = _open_query(connection, database.query, said), True
+    if of_query and not row_per_row:
+        is_table = str(relation.type) == "TABLE_RELATION"
+        kind = "a query" if database.table is None else "a table with generated columns" if is_table else "a view"
+        raise SourceError(
+            f"{said} is {kind}",
+            "one person could change every row that it returns",
+            "name a plain table; or promise that each returned row depends on the rows of one person only: "
+            + setting("source", {"path": "duckdb://…", "row_per_row": True}),
+            code="row-per-row-not-promised",
+            kind=kind,
+        )
+    return relation, of_query
+
+
+def _open_query(connection: Any, query: str, said: str) -> Any:
+    import duckdb
+
+    not_one = SourceError(
+        said,
+        "the query must be a single SELECT",
+        "write ?query=SELECT … FROM …, and nothing after it",
+        code="query-not-one-select",
+    )
+    kinds = [str(statement.type) for statement in attempt(lambda: duckdb.extract_statements(query), not_one)]
+    if len(kinds) != 1 or not kinds[0].endswith("SELECT"):
+        raise not_one
+    wrong = SourceError(
+        said,
+        "DuckDB cannot run the query with this file alone",
+        "try it in DuckDB itself, without other files",
+        code="query-not-understood",
+    )
+    return attempt(lambda: connection.sql(query), wrong)
+
+
+def _is_plain_table(connection: Any, relation: Any, said: str) -> bool:
+    """Whether a relation is a table, and no table of its name in the file has a generated column.
+
+    DuckDB writes the definitions itself. A text such as GENERATED ALWAYS elsewhere in one also makes it no plain table.
+    """
+    if str(relation.type) != "TABLE_RELATION":
+        return False
+    query = (
+        "select bool_and(not contains(upper(sql), 'GENERATED ALWAYS')) from duckdb_tables() "
+        "where lower(table_name) = lower($table)"
+    )
+    unknown = SourceError(
+        said,
+        "DuckDB does not say how the table is defined",
+        "write it again as a plain table",
+        code="table-definition-unknown",
+    )
+    found = attempt(lambda: connection.execute(query, {"table": relation.alias}).fetchall(), unknown)
+    return bool(found == [(True,)])
+
+
+def _connect(path: str) -> Any:
+    """A connection that reads this database alone: no other file, no store, no variable of Python.
+
+    Attached, and not opened by itself, so that settings of another connection to it in this process stay as they are.
+    """
+    import duckdb
+
+    path = os.path.abspath(path)
+    name = os.path.basename(path).split(".")[0]  # as DuckDB itself names it
+    name = f"{name}_db" if name.lower() in ("main", "memory", "system", "temp") else name
+    quoted = '"' + name.replace('"', '""') + '"'
+    connection = duckdb.connect()
+    for statement in (
+        f"set temp_directory = {_text(path + '.tmp')}",
+        f"attach {_text(path)} as {quoted} (read_only, type duckdb)",
+        f"use {quoted}",
+        "set enable_external_access = false",
+        "set lock_configuration = true",
+    ):
+        connection.execute(statement)
+    return connection
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _open_table(connection: Any, table: str, said: str) -> Any:
+    names = connection.execute("select table_name from information_schema.tables").fetchall()
+    problem = SourceError(
+        said,
+        f"it holds no table {table!r}",
+        nearest(table, [name for (name,) in names]),
+        code="no-such-table",
+        table=table,
+    )
+    if any(table.lower() == name.lower() for (name,) in names):
+        problem = SourceError(
+            said,
+            f"{table!r} is a view that DuckDB cannot open within this file",
+            "read the other files directly",
+            code="view-of-other-files",
+            table=table,
+        )
+    return attempt(lambda: connection.table(table), problem)
+
+
+def not_null_columns(database: Database) -> frozenset[str]:
+    """The integers and booleans of a table that are declared NOT NULL; none of a view or a query.
+
+    Raises what DuckDB raises. Floats may be NaN. The declaration is part of the schema: no data value is read.
+    """
+    if database.table is None:
+        return frozenset()
+    with _connect(os.path.expanduser(database.path)) as connection:
+        found = connection.execute(
+            "select column_name from information_schema.columns join information_schema.tables "
+            "using (table_catalog, table_schema, table_name) "
+            "where table_type = 'BASE TABLE' and is_nullable = 'NO' and list_contains($kinds, data_type) "
+            "and table_catalog = current_database() and table_schema = current_schema() "
+            "and lower(table_name) = lower($table)",
+            {"table": database.table, "kinds": _INTEGERS},
+        ).fetchall()
+    return frozenset(name for (name,) in found)
+
+
+def quote(name: str) -> str:
+    """A column's name in DuckDB's SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def list_files(files: Files) -> Files:
+    """The files of a store, as DuckDB finds them, with the values of their folders; those of this machine are known."""
+    if not files.is_unknown:
+        return files
+    require_duckdb('engine="duckdb"')
+    import duckdb
+
+    def find(pattern: str) -> list[str]:
+        pattern += "**/*.parquet" if pattern.endswith("/") else ""
+        found = duckdb.connect().execute("select file from glob($pattern)", {"pattern": pattern}).fetchall()
+        return [path for (path,) in found]
+
+    return list_store(files, find, _unreadable(files))
+
+
+def read_files(files: Files) -> Any:
+    """A relation over Parquet files, read by DuckDB, with the values of their folders."""
+    require_duckdb('engine="duckdb"')
+    import duckdb
+    import pyarrow as pa
+
+    paths = list(files.paths)
+    if files.is_listed or not files.remote:
+        paths = [glob.escape(path) for path in paths]  # DuckDB reads wildcards in paths
+    connection = duckdb.connect()
+    plain = attempt(lambda: connection.read_parquet(paths, hive_partitioning=False), _unreadable(files))
+    if not files.keys:
+        return plain
+    check_keys(files, plain.columns)
+    table = folder_table(files)
+    connection.register("folders", pa.table({key: pa.array(column, pa.string()) for key, column in table.items()}))
+    path, keys = quote(PATH), ", ".join(f"folders.{quote(key)}" for key in files.keys)
+    rows = f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false, filename = {_text(PATH)})"
+    query = (
+        f"select records.* exclude ({path}), {keys} "
+        f"from {rows} records left join folders on records.{path} = folders.{path}"
+    )
+    return attempt(lambda: connection.sql(query), _unreadable(files))
+
+
+def _unreadable(files: Files) -> SourceError:
+    return SourceError(
+        f"source={files.said!r} cannot be opened by DuckDB",
+        "DuckDB must be able to read every file; remote stores need an extension",
+        "try it in DuckDB itself, or leave engine out",
+        code="not-opened-by-duckdb",
+        source=files.said,
+    )
+
 
 BATCH_ROWS = 1 << 17
 """Rows that DuckDB hands over at a time: all of a row group, which has 122 880. Each batch takes 0.1 ms beside them."""
@@ -330,6 +568,8 @@ def _plainly(column: str, kind: str) -> str:
         return f"make_timestamp(({whole} - (({whole} % 1000) + 1000) % 1000) // 1000)"
     if kind == "DATE":
         return f"case when {column} between date '0001-01-01' and date '9999-12-31' then {column} end"
+    if kind == "TIME":  # DuckDB has 24:00:00 too
+        return f"case when {column} between time '00:00:00' and time '23:59:59.999999' then {column} end"
     if kind in ("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S"):  # the input of the cast is guarded, which would fail
         inside = f"{column} >= {kind} '0001-01-01' and {column} < {kind} '10000-01-01'"
         return f"cast(case when {inside} then {column} end as timestamp)"

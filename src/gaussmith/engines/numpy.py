@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.engines.declared_values import MIN_ROWS, array_places
-from gaussmith.engines.engine import PIECE_ROWS, AddUp, Columns, Progress, Totals, Words
+from gaussmith.domains.encoding import Codes
+from gaussmith.engines.engine import MIN_ROWS, PIECE_ROWS, AddUp, Columns, Progress, Totals, Words, array_places
 from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
 from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, GroupKeys
-from gaussmith.problem.codes import Codes
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.expressions.spelling import Derivation
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,36 +6,160 @@ function from names of columns to a lazy frame, so that a column is converted or
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import md5
 from typing import Any
 
 import numpy as np
 
+from gaussmith.domains.encoding import Codes
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, mapped_batches, unheld_columns, was_read
-from gaussmith.engines.column_types import polars_type, told_types
-from gaussmith.engines.dates import bounds_of, dates_in, has_zone
-from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
-from gaussmith.engines.engine import AddUp, Progress, Totals, Words, key_columns, rows_per_batch
-from gaussmith.engines.failures import attempt
-from gaussmith.engines.files import Files, group_files, scan_files
-from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
-from gaussmith.engines.schemas import uneven_columns
+from gaussmith.engines.engine import (
+    AS_THEY_ARE,
+    AddUp,
+    Progress,
+    Totals,
+    Words,
+    columns_of,
+    frame_places,
+    key_columns,
+    rows_at_a_time,
+    rows_per_batch,
+    split_chunks,
+    valued_columns,
+)
+from gaussmith.engines.files import Files, check_keys, find_with_polars, group_files, list_store, scan_files
+from gaussmith.engines.frames import (
+    bounds_of,
+    dates_in,
+    has_zone,
+    is_table,
+    lazy_from_arrow,
+    mapped_batches,
+    scan_feather,
+    unheld_columns,
+    unheld_in_files,
+    was_read,
+)
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
-from gaussmith.engines.versions import check_packed, check_views, collect_batches
-from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
+from gaussmith.engines.versions import attempt, check_version, check_views, collect_batches
 from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, GroupKeys, as_number, derive, kind_of
-from gaussmith.problem.codes import Codes
+from gaussmith.expressions.formulas import kind_of
+from gaussmith.expressions.keys import GroupKeys
+from gaussmith.expressions.spelling import Derivation, as_number, derive
+
+# The types of columns that Polars reads: in words of narwhals, which is imported only where they are not plain.
+
+if typing.TYPE_CHECKING:
+    import polars as pl
+
+PLAIN = AS_THEY_ARE | {"String"}
+"""Types that go by the same names in Polars and in narwhals, and answer the same."""
+
+
+def told_types(lazy: pl.LazyFrame, problem: SourceError) -> dict[str, Any]:
+    """The types of columns by name, as narwhals tells them; where all are plain, as Polars does."""
+    own = attempt(lambda: dict(lazy.collect_schema()), problem)
+    if PLAIN.issuperset(map(str, own.values())):
+        return own
+    check_version("narwhals")
+    import narwhals as nw
+
+    return attempt(lambda: dict(nw.from_native(lazy).collect_schema()), problem)
+
+
+def polars_type(dtype: Any) -> Any:
+    """The type of a column in Polars; what has none there is never added up, and may be text."""
+    import polars as pl
+
+    if isinstance(dtype, pl.DataType):
+        return dtype
+    import narwhals as nw
+
+    if isinstance(dtype, (nw.Object, nw.Unknown)):
+        return pl.String
+    return nw.Schema({"": dtype}).to_polars()[""]
+
+
+# All files of a source looked at before anything is charged: their schemas, at their ends or beginnings, no values.
+#
+# A truncated file is found here, and a column that is not the same everywhere.
+
+MAX_FILES = 10_000
+"""Limit on the files that are looked at before they are read."""
+
+WORKERS = 8
+
+
+def uneven_columns(files: Files) -> frozenset[str]:
+    """The columns of the first file that some other lacks, holds in another type, or under other capital letters too.
+
+    Refuses a file that is damaged, or that holds a column with the name of a partition's key. Of text formats only the
+    names are compared; lines of JSON have names of their own, and stores are not looked into.
+    """
+    import polars as pl
+
+    schemas: dict[str, Callable[[str], Mapping[str, Any]]] = {
+        # Polars' own readers of schemas take a path for a pattern.
+        "Parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema(),
+        "Arrow IPC": lambda path: scan_feather([path]).collect_schema(),
+        "CSV": lambda path: _header(replace(files, paths=(path,))),
+        "TSV": lambda path: _header(replace(files, paths=(path,))),
+    }
+    look = schemas.get(files.format)
+    if look is None or files.remote or (len(files.paths) == 1 and not files.keys):
+        return frozenset()
+
+    def read(path: str) -> Mapping[str, Any]:
+        which = f"{without_secrets(path)!r}, one of its {len(files.paths)} files,"
+        which = "one of its files" if files.keys else which  # names of folders are data
+        what = f"source={files.said!r}: {which} cannot be opened"
+        rule = "the beginning or end of each file is checked before anything is charged"
+        problem = SourceError(
+            f"{what} as {files.format}",
+            rule,
+            "check this file, or narrow the pattern",
+            code="one-file-damaged",
+            format=files.format,
+        )
+        schema = attempt(lambda: look(path), problem)
+        check_keys(files, schema)
+        return schema
+
+    first, uneven = read(files.paths[0]), set()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for schema in pool.map(read, files.paths[1:MAX_FILES]):
+            if schema != first:
+                uneven |= {name for name, kind in first.items() if name not in schema or schema[name] != kind}
+                written = {name.lower(): name for name in schema if name not in first}  # to some engines one name
+                uneven |= {name for name in first if name.lower() in written}
+    return frozenset(uneven)
+
+
+def _header(files: Files) -> dict[str, None]:
+    from gaussmith.engines.text_files import names_of
+
+    return dict.fromkeys(names_of(files))
+
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
     from gaussmith.engines.engine import Frame
+
+os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
+"""Polars panics where a zone has no name that it knows, such as +05:30. Times with a zone are read in UTC here."""
+
+DAY = 86_400 * 10**9
+"""Nanoseconds of a day: Polars fails on times of a day beyond it."""
+
+LONGEST_DECIMAL = 38
+"""Digits of a decimal in 128 bits: Polars names longer types and fails when it reads them."""
 
 
 class Polars:
@@ -176,7 +300,7 @@ def _with_plain_dates(
     inside = []
     for name in dates_in(schema, columns):
         unit: Any = getattr(schema[name], "time_unit", None)
-        low, high = bounds_of(unit)
+        low, high = (0, DAY - 1) if type(schema[name]).__name__ == "Time" else bounds_of(unit)
         physical = pl.col(name).to_physical()
         column = physical.cast(pl.Datetime(unit)) if has_zone(schema[name]) else pl.col(name)
         inside.append(pl.when(physical.is_between(low, high)).then(column).alias(name))
@@ -247,7 +371,7 @@ def _number(name: str, dtype: Any) -> pl.Expr:
     if str(dtype) in AS_THEY_ARE:
         return pl.col(name)
     if kind_of(dtype) == "text":
-        from gaussmith.engines.csv_numbers import read_quickly
+        from gaussmith.engines.csv_files import read_quickly
 
         return pl.col(name).cast(pl.String).map_batches(read_quickly, return_dtype=pl.Float64, is_elementwise=True)
     return pl.col(name).cast(pl.Float64)
@@ -276,8 +400,6 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             code="store-not-reached",
             source=files.said,
         )
-    if files.is_text:
-        check_packed(files.paths)
     uneven = uneven_columns(files)
     if files.is_text:
         from gaussmith.engines.text_files import names_of, scan_numbers
@@ -304,6 +426,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             files = list_store(files, find_with_polars, problem)
             check_keys(files, attempt(lambda: scan_files(files, ()).collect_schema().names(), problem))
         opened = _open_lazy(lambda: scan_files(files), problem, files)
+        if files.format == "Arrow IPC" and not files.remote:
+            opened = _with_unheld(opened, attempt(lambda: unheld_in_files(files.paths), problem))
         opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
     return opened.without(uneven)
 
@@ -335,6 +459,10 @@ def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Fi
     for name, dtype in lazy.collect_schema().items():
         if dtype == pl.Null:  # a column without any value: as a number it is missing everywhere
             schema[name] = pl.Float64()
+        if isinstance(dtype, pl.Decimal) and (dtype.precision or 0) > LONGEST_DECIMAL:
+            import narwhals as nw
+
+            schema[name] = nw.Unknown()
     return Source(POLARS, lambda columns: lazy, len(schema), tuple(schema), schema, files)
 
 
@@ -348,8 +476,6 @@ def _open_frame(source: Any) -> Source:
 
 
 def _open_arrow(source: Any) -> Source:
-    import narwhals as nw
-
     check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError(
@@ -366,15 +492,22 @@ def _open_arrow(source: Any) -> Source:
     opened = _open_lazy(lambda: lazy, unreadable_source(source))
     if here:
         opened = replace(opened, native=lambda columns: lazy_from_arrow(source.select([*columns])))
-    unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
-    schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
-    return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))
+    return replace(_with_unheld(opened, unheld_columns(source)), once=hasattr(source, "read_next_batch"))
+
+
+def _with_unheld(opened: Source, unheld: frozenset[str]) -> Source:
+    """A source with columns that Polars cannot hold: null, so that rows can be counted, and of no use by their type."""
+    import narwhals as nw
+
+    if not unheld:
+        return opened
+    return replace(opened, schema={**opened.schema, **{name: nw.Unknown() for name in unheld}})
 
 
 def _open_pandas(source: Any) -> Source:
     import polars as pl
 
-    from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
+    from gaussmith.engines.frames import holds_objects, series_from_pandas, type_of_pandas
 
     if getattr(source, "ndim", 0) not in (1, 2) or not hasattr(source, "iloc"):
         raise unknown_source(source)

@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.engines.addresses import parse_database, scheme_of, without_secrets
+from gaussmith.engines.addresses import SourceDescription, parse_database, read_source, scheme_of, without_secrets
 from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.engine import Engine
-from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import find_files
 from gaussmith.engines.numpy import NUMPY
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.source import Source, unknown_source, unreadable_source
-from gaussmith.engines.source_description import SourceDescription, read_source
 from gaussmith.engines.spark import SPARK
-from gaussmith.engines.versions import check_versions
-from gaussmith.errors import SourceError, nearest
+from gaussmith.engines.versions import attempt, check_versions
+from gaussmith.errors import SourceError, counted, nearest
+from gaussmith.notations import named
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (POLARS, DUCKDB, SPARK)}
 """What reads files, by the name that users give it; the first one unless another is asked for."""
@@ -49,7 +48,7 @@ def name_columns(source: Source, names: Sequence[str]) -> Source:
 
     if source.width != len(names) and source.native.size:
         raise SourceError(
-            f"an array of {source.width} columns",
+            f"an array of {counted(source.width, 'column')}",
             f"{len(names)} are asked for: {', '.join(names[:6])}{', …' if names[6:] else ''}",
             "pass an array with one column for each, in this order",
             code="array-of-other-columns",
@@ -102,7 +101,7 @@ def _open(told: SourceDescription, name: str | None, master: str | None, columns
         raise SourceError(
             f"master={without_secrets(str(master))!r}",
             "it says where Spark runs",
-            'add engine="spark", or leave master out',
+            f"choose {named('engine')} spark, or leave master out",
             code="master-without-spark",
             master=without_secrets(str(master)),
         )

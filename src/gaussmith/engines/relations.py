@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine
-from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
+from gaussmith.engines.versions import attempt
 from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, as_number, derive
+from gaussmith.expressions.spelling import Derivation, as_number, derive
 
 if TYPE_CHECKING:
     import narwhals as nw

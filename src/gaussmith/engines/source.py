@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gaussmith.engines.engine import Engine
-from gaussmith.engines.files import Files
-from gaussmith.engines.partitions import narrow_files
-from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import Derivation, check_ids, kind_of, kinds_of, other_uses, read_as_numbers, with_numbers
-from gaussmith.values import dataclass
+from gaussmith.engines.files import Files, narrow_files
+from gaussmith.errors import SourceError, counted, nearest_column
+from gaussmith.expressions.formulas import kind_of
+from gaussmith.expressions.identity import check_ids
+from gaussmith.expressions.spelling import Derivation, kinds_of, other_uses, read_as_numbers, with_numbers
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
@@ -218,8 +218,8 @@ def derived(source: Source, derivation: Derivation) -> Source:
 def _check_dimension(what: str, found: int, wanted: int) -> None:
     if found != wanted:
         raise SourceError(
-            f"{what} has {_plural(found, 'column')}" if what != "columns" else f"{_plural(found, 'column')} named",
-            f"the domain has {_plural(wanted, 'coordinate')}",
+            f"{what} has {counted(found, 'column')}" if what != "columns" else f"{counted(found, 'column')} named",
+            f"the domain has {counted(wanted, 'coordinate')}",
             "name as many columns as the domain has coordinates, in the same order",
             code="columns-do-not-match-domain",
             columns=found,
@@ -255,7 +255,3 @@ def _check_type(name: str, dtype: nw.dtypes.DType, is_object: bool) -> None:
 
 def _said(source: Source) -> str:
     return repr(source.files.said) if source.files is not None else "the frame"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

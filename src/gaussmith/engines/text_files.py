@@ -12,20 +12,318 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import numpy as np
 
 from gaussmith.engines.csv_files import (
-    Look,
+    PACKED,
+    QUOTE,
+    REPLACEMENT,
+    FileStart,
     header_of,
     look_at_file,
+    odd_places,
+    parse_fields,
+    read_blocks,
+    read_csv_columns,
+    read_failed,
+    read_quickly,
+    read_texts,
     scan_line_by_line,
     scan_lines,
     scan_well_formed,
 )
-from gaussmith.engines.csv_numbers import read_csv_columns, read_quickly
-from gaussmith.engines.json_lines import read_objects, scan_objects
-from gaussmith.engines.text_blocks import PACKED
 from gaussmith.engines.versions import collect_batches
+
+# JSON lines: named members of objects, one object per line, as text or as doubles. No line decides about another.
+#
+# **As text** strings lose their quotes, everything else stays as written. A line that is no object has no members. No
+# reader of an engine does this: they raise on odd lines, round some numbers twice, or print them.
+#
+# Lines that look alike are read together, as text or as doubles. A line gives a form: its keys in their order. One
+# regular expression says which other lines are objects of exactly this form, with numbers, booleans, nulls and plain
+# strings as values. In these the marks of JSON are made separators, and Polars parses them as fields:
+#
+#     {"a":1,"b":"x, y"}    ──▶    ·"a"·1·"b"·"x, y"·    ──▶    fields 2 and 4
+#
+# Polars parses no text as a double that the strict rule does not read (see `csv_numbers`); that rule reads what
+# Polars could not. Lines of no common form are decoded one by one.
+
+if typing.TYPE_CHECKING:
+    import msgspec
+    import polars as pl
+
+MAX_FORMS, MAX_MEMBERS, TRIED_LINES = 8, 400, 16
+"""Limits on the forms of one block, on the members of a form, and on the lines from which a form is taken."""
+
+SEPARATOR = "\x1f"
+"""What stands for a mark of JSON between fields: no string holds it."""
+SEPARATORS = bytes.maketrans(b"{}:,", 4 * SEPARATOR.encode())
+HEAD = b"-\n"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+BLANK = r"[ \t]*"
+STYLES = (("", ",", ":"), ("", ", ", ": "), (BLANK, f"{BLANK},{BLANK}", f"{BLANK}:{BLANK}"))
+"""How objects are written: what stands at both ends, between members, and after a key. The first are matched faster."""
+NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+PLAIN = r'"[^"\\{}:,\x00-\x1f\x{fffd}]*"'
+"""A string that holds no mark of JSON and no escape."""
+MARKED = r'"[^"\\\x00-\x1f\x{fffd}]*"'
+"""A string without an escape."""
+
+
+# ---- one by one ------------------------------------------------------------------------------------------------------
+
+
+def scan_objects(lines: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    """Named members of the objects in a column `line`, as text. Blank lines are no records."""
+    import polars as pl
+
+    forms = list[Form]()
+
+    def parse(found: pl.Series) -> pl.Series:
+        return parse_texts(found, names, forms).to_struct(found.name)
+
+    kind = pl.Struct(dict.fromkeys(names, pl.String))
+    objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
+    records = lines.filter(pl.col("line").str.contains(r"[^ \t\r]"))
+    return records.select(objects).unnest("line") if names else records
+
+
+def _decode(lines: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """Named members of the object in each line, as text."""
+    import polars as pl
+
+    rows = [_members(line) for line in lines]
+    return pl.DataFrame({name: pl.Series([_text(row.get(name)) for row in rows], dtype=pl.String) for name in names})
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[dict[str, msgspec.Raw]]:
+    import msgspec
+
+    return msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _members(line: str) -> dict[str, msgspec.Raw]:
+    import msgspec
+
+    try:
+        return _decoder().decode(line)
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
+
+
+def _text(token: msgspec.Raw | None) -> str | None:
+    """A JSON token as text: strings lose their quotes, everything else stays as written.
+
+    Missing: null, and what is not valid Unicode (bytes that are not UTF-8, half a pair of surrogates).
+    """
+    import msgspec
+
+    raw = b"null" if token is None else bytes(token)
+    try:
+        text = str(msgspec.json.decode(raw)) if raw[0] == QUOTE else raw.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return None if raw == b"null" or REPLACEMENT in text else text
+
+
+# ---- many at once ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """The keys of an object in their order, and the pattern of all lines that have them."""
+
+    keys: tuple[str, ...]
+    pattern: str
+    marked: bool
+    """Whether strings may hold marks of JSON."""
+
+
+def form_of(line: str) -> Form | None:
+    """The form of a line; None for a line that is no object, or not one that can be read as fields.
+
+    >>> form_of('{"a": 1, "b": "x"}').keys, form_of('{"a": [1]}'), form_of("[1]"), form_of('{"a": 1, "a": 2}')
+    (('a', 'b'), None, None, None)
+    """
+    import polars as pl
+
+    keys = tuple(_members(line))
+    plain = all(not set(key) & set('"\\{}:,' + REPLACEMENT) and key.isprintable() for key in keys)
+    if not keys or len(keys) > MAX_MEMBERS or not plain:
+        return None
+    text = pl.Series([line])
+    for marked, (end, comma, colon) in product((False, True), STYLES):
+        value = f"(?:{NUMBER}|true|false|null|{MARKED if marked else PLAIN})"
+        members = comma.join(f'"{_escaped(key)}"{colon}{value}' for key in keys)
+        pattern = rf"\A{end}\{{{end}{members}{end}\}}{end}\z"
+        try:
+            if text.str.contains(pattern).item():  # not if a key occurs twice
+                return Form(keys, pattern, marked)
+        except pl.exceptions.PolarsError:  # the pattern is too long
+            return None
+    return None
+
+
+def _escaped(key: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else rf"\x{{{ord(letter):x}}}" for letter in key)
+
+
+def read_objects(path: str, names: Sequence[str], texts: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    """Named members of the objects in a file as doubles x0, x1 …, those of `texts` as text.
+
+    In batches; in any order within one.
+    """
+    first, forms = True, list[Form]()
+    for block, count in read_blocks(path, columns=len(names), head=HEAD):
+        text = block.replace(BYTE_ORDER_MARK, b"", 1) if first and block[2:5] == BYTE_ORDER_MARK else block
+        first = False
+        yield parse_objects(text, count, names, forms, texts)
+
+
+def parse_objects(
+    block: bytes, count: int, names: Sequence[str], forms: list[Form] | None = None, texts: Collection[str] = ()
+) -> pl.DataFrame:
+    """The same of one block of lines. Requires: HEAD and then this many lines.
+
+    `forms` are those of earlier blocks, which are tried first; new ones are added.
+
+    >>> parse_objects(b'-\\n{"a":1,"b":true}\\n{"a":"2"}\\nno\\n\\n', 4, ["a", "b"]).sort("x0", nulls_last=True).rows()
+    [(1.0, 1.0), (2.0, None), (None, None)]
+    """
+    import polars as pl
+
+    lines = _lines(block, count)
+    forms, found = [] if forms is None else forms, list[pl.DataFrame]()
+    for turn in range(MAX_FORMS):
+        if turn == len(forms):
+            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
+        if turn == len(forms) or not len(lines):
+            break
+        form = forms[turn]
+        fits = lines.str.contains(form.pattern)
+        whole = len(lines) == count and bool(fits.all())
+        text = memoryview(block)[len(HEAD) :] if whole else "\n".join(lines.filter(fits).to_list()).encode()
+        if fits.any():
+            found.append(_parse_alike(text, form, int(fits.sum()), names, texts))
+        lines = lines.clear() if whole else lines.filter(~fits)
+    others = lines.filter(lines.str.contains(r"[^ \t\r]"))
+    if len(others) or not found:
+        decoded = _decode(others, list(dict.fromkeys(names)))
+        columns = (decoded[name] if name in texts else read_texts(decoded[name]) for name in names)
+        found.append(pl.DataFrame({f"x{j}": column for j, column in enumerate(columns)}))
+    return pl.concat(found)
+
+
+def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl.DataFrame:
+    """Named members of the objects in lines as text, in the order of the lines.
+
+    `forms` are those of earlier lines; new ones are added.
+
+    >>> import polars as pl
+    >>> parse_texts(pl.Series(['{"a":1.0}', '{"a": "x"}', "no", '{"a":"null"}', '{"a":null}']), ["a"], []).rows()
+    [('1.0',), ('x',), (None,), ('null',), (None,)]
+    """
+    import polars as pl
+
+    lines, left = lines.fill_null(""), pl.int_range(len(lines), eager=True)
+    found, places = list[pl.DataFrame](), list[pl.Series]()
+    for turn in range(MAX_FORMS):
+        if turn == len(forms):
+            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
+        if turn >= len(forms) or not len(lines):
+            break
+        fits = lines.str.contains(forms[turn].pattern)
+        if fits.any():
+            text = "\n".join(lines.filter(fits).to_list()).encode()
+            alike = _parse_alike(text, forms[turn], int(fits.sum()), names, names)
+            found.append(alike.rename({f"x{j}": name for j, name in enumerate(names)}))
+            places.append(left.filter(fits))
+        lines, left = lines.filter(~fits), left.filter(~fits)
+    if len(lines) or not found:
+        found.append(_decode(lines, names))
+        places.append(left)
+    whole = pl.concat(found)
+    return whole if len(found) == 1 else whole[pl.concat(places).arg_sort()]
+
+
+def _lines(block: bytes, count: int) -> pl.Series:
+    """The lines of a block."""
+    import polars as pl
+
+    frame = pl.read_csv(
+        block,
+        separator="\n",
+        has_header=False,
+        quote_char=None,
+        schema={"column_1": pl.String},
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+    )
+    lines = frame.to_series()[1:]
+    if len(lines) == count:
+        return lines.fill_null("")
+    return pl.Series("column_1", block.decode("utf-8", "replace").split("\n")[1 : count + 1], dtype=pl.String)
+
+
+def _parse_alike(
+    text: bytes | memoryview, form: Form, count: int, names: Sequence[str], texts: Collection[str]
+) -> pl.DataFrame:
+    """Named members of lines of one form, as doubles x0, x1 … or as text."""
+    import polars as pl
+
+    data, places = _fields(text, form)
+    kinds = {places[name]: pl.String if name in texts else pl.Float64 for name in names if name in places}
+    found = parse_fields(data, SEPARATOR, dict(sorted(kinds.items())), quote=None)
+    odd = [place for place, kind in kinds.items() if kind == pl.Float64 and found[f"c{place}"].null_count()]
+    written = parse_fields(data, SEPARATOR, dict.fromkeys(sorted(odd), pl.String), quote=None)
+    read = [read_failed(found[name], _unquoted(written[name])) for name in written.columns]
+    read += [_told(found[f"c{place}"]) for place, kind in kinds.items() if kind == pl.String]
+    found = found.with_columns(*read) if read else found
+    return pl.DataFrame(
+        {
+            f"x{j}": found[f"c{places[name]}"]
+            if name in places
+            else pl.repeat(None, count, dtype=pl.String if name in texts else pl.Float64, eager=True)
+            for j, name in enumerate(names)
+        }
+    )
+
+
+def _told(written: pl.Series) -> pl.Series:
+    """Values as text; null where `null` is written."""
+    import polars as pl
+
+    stripped = written.str.strip_chars(" \t")
+    nothing = pl.repeat(None, len(written), dtype=pl.String, eager=True)
+    return _unquoted(stripped).zip_with(stripped != "null", nothing)
+
+
+def _fields(text: bytes | memoryview, form: Form) -> tuple[bytes, dict[str, int]]:
+    """Lines of one form as fields below a line of the names c0, c1 …, and the place of the value of each key."""
+    head = ",".join(f"c{place}" for place in range(2 * len(form.keys) + 2)).encode() + b"\n"
+    data = b"".join([head, text])
+    places = {key: 2 + 2 * j for j, key in enumerate(form.keys)}
+    return _separated(data) if form.marked else data.translate(SEPARATORS), places
+
+
+def _separated(data: bytes) -> bytes:
+    """Marks as separators, but those inside strings as they are."""
+    letters, fields = np.frombuffer(data, np.uint8), np.frombuffer(data.translate(SEPARATORS), np.uint8).copy()
+    at = np.flatnonzero((fields != letters) & odd_places(letters == QUOTE))
+    fields[at] = letters[at]
+    return fields.tobytes()
+
+
+def _unquoted(texts: pl.Series) -> pl.Series:
+    """Values as text: without the blanks around them, strings without their quotes."""
+    return texts.str.strip_chars(" \t").str.strip_prefix('"').str.strip_suffix('"')
+
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -43,12 +341,12 @@ def scan_texts(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
     return _scan_separated(files, names if names is not None else names_of(files))
 
 
-def _is_native(files: Files, look: Look) -> bool:
+def _is_native(files: Files, look: FileStart) -> bool:
     """Whether Polars reads a file of these."""
     return look.well_formed and not (files.line_per_record and look.spans_lines)
 
 
-def _scan_separated(files: Files, names: Sequence[str], looks: Mapping[str, Look] | None = None) -> pl.LazyFrame:
+def _scan_separated(files: Files, names: Sequence[str], looks: Mapping[str, FileStart] | None = None) -> pl.LazyFrame:
     """CSV or TSV files: those in which every quote is in its place together, each of the others line by line."""
     import polars as pl
 

@@ -5,27 +5,30 @@ A version outside the range is refused before anything is read or charged. Every
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gaussmith.errors import SourceError
+from gaussmith.errors import DataError, GaussmithError, InternalError, RequestError, SourceError, internal_error
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 Version = tuple[int, ...]
 
 RANGES: dict[str, tuple[str, str | None]] = {
     "numpy": ("2.2.0", "3"),
     "narwhals": ("2.20.0", "3"),
-    "polars": ("1.36.1", "3"),
+    "polars": ("1.37.0", "3"),
     "duckdb": ("1.5.0", "3"),
     "pyarrow": ("18.0.0", None),
     "pandas": ("2.2.2", "4"),
@@ -38,9 +41,6 @@ The same as in pyproject.toml. The oldest ones are installed and tested by `./ru
 
 VIEWS = (25,)
 """The first version of PyArrow whose views Polars can read: earlier ones end the process with a segmentation fault."""
-
-PATIENCE = 0.1
-"""Seconds between checks whether anyone still waits for batches."""
 
 
 def check_versions(packages: Iterable[str]) -> None:
@@ -76,8 +76,8 @@ def check_range(package: str, found: str, whose: str) -> None:
 def parse(version: str) -> Version:
     """The numbers of a version without the zeros at its end. A pre-release counts as the release it comes before.
 
-    >>> parse("1.36.1"), parse("2.0.0"), parse("2.1.0rc1") == parse("2.1"), parse("1.9.0.post1")
-    ((1, 36, 1), (2,), True, (1, 9))
+    >>> parse("1.37.1"), parse("2.0.0"), parse("2.1.0rc1") == parse("2.1"), parse("1.9.0.post1")
+    ((1, 37, 1), (2,), True, (1, 9))
     """
     numbers = [int(part) for part in re.match(r"[0-9]+(?:\.[0-9]+)*", version)[0].split(".")]  # type: ignore[index]
     while len(numbers) > 1 and numbers[-1] == 0:
@@ -113,61 +113,9 @@ def scan_csv(paths: Sequence[str], **options: Any) -> pl.LazyFrame:
     return pl.concat([pl.scan_csv([path], **options) for path in paths], how="diagonal")
 
 
-def check_packed(paths: Sequence[str]) -> None:
-    """Refuse compressed text files where an empty one is taken for a record: Polars 1.36 reads its packed bytes."""
-    packed = [path for path in paths if path.lower().endswith((".gz", ".zst"))]
-    if packed and _polars() < (1, 37):
-        raise SourceError(
-            "compressed text files with polars 1.36",
-            "this version reads an empty file of this kind as one record",
-            "decompress the files, or install a newer version: pip install 'polars>=1.37'",
-            code="compressed-text-with-old-polars",
-        )
-
-
 def collect_batches(lazy: pl.LazyFrame, rows: int | None = None, ordered: bool = False) -> Iterator[pl.DataFrame]:
-    """The rows of a lazy frame in batches, streamed; fails if the engine does.
-
-    In Polars 1.36 `collect_batches` ends without an error when the engine fails: the rows so far would pass for all.
-    `sink_batches` does not.
-    """
-    if _polars() >= (1, 37):
-        return lazy.collect_batches(chunk_size=rows, maintain_order=ordered, engine="streaming")
-    return _pushed_batches(lazy, rows, ordered)
-
-
-def _pushed_batches(lazy: pl.LazyFrame, rows: int | None, ordered: bool) -> Iterator[pl.DataFrame]:
-    """Batches that Polars pushes from a thread of its own, a few of them ahead."""
-    queue: Queue[pl.DataFrame | BaseException | None] = Queue(4)
-    gone = Event()
-
-    def put(item: pl.DataFrame | BaseException | None) -> bool:
-        while not gone.is_set():
-            try:
-                queue.put(item, timeout=PATIENCE)
-            except Full:
-                continue
-            return False
-        return True  # tells Polars to stop
-
-    def push() -> None:
-        try:
-            lazy.sink_batches(put, chunk_size=rows, maintain_order=ordered, engine="streaming")
-        except BaseException as error:  # an engine's panic is not an Exception
-            put(error)
-        else:
-            put(None)
-
-    thread = Thread(target=push, daemon=True)
-    thread.start()
-    try:
-        while (item := queue.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        gone.set()
-        thread.join()
+    """The rows of a lazy frame in batches, streamed; fails if the engine does."""
+    return lazy.collect_batches(chunk_size=rows, maintain_order=ordered, engine="streaming")
 
 
 def arrow_batches(relation: Any, rows: int) -> Generator[Any, None, None]:
@@ -195,3 +143,109 @@ def check_views(types: Sequence[object]) -> None:
             "cast these columns first, for example to pyarrow.large_string(), or install a newer pyarrow",
             code="views-with-old-pyarrow",
         )
+
+
+# Errors for failing engines, without the engine's own text, which may quote data.
+#
+# A call that is itself wrong (an unknown keyword, method, module or name) is reported as an internal error.
+
+T = TypeVar("T")
+
+TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
+"""Loggers of pyspark that quote data at any log level of Spark."""
+
+OURS = (TypeError, AttributeError, ImportError, NameError)
+"""Errors of a program, not of data."""
+
+ENGINES = {"polars", "narwhals", "duckdb", "_duckdb", "pyarrow", "pandas", "pyspark", "py4j", "numpy", "msgspec"}
+"""Packages that run the functions of a user who passes a frame made with them."""
+
+_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
+
+
+def attempt(work: Callable[[], T], problem: GaussmithError | None = None, theirs: bool = False) -> T:
+    """The result of `work`; if it fails, `problem` is raised instead and the engine's own text is dropped.
+
+    Without a problem the work reads data, and what is said is `data_error`.
+
+    An error of ours is raised as an `InternalError`, unless `theirs` says that the work is done by an object of the
+    user's; an `InternalError` that was found within stays what it is.
+    Raised outside the handler, so that not even the context of the exception carries them: they may quote data.
+    """
+    try:
+        with hush():
+            return work()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # an engine's panic is no Exception
+        found = _judge(error, problem or data_error(), theirs)
+    raise found
+
+
+def _judge(error: BaseException, problem: GaussmithError, theirs: bool) -> GaussmithError:
+    """What is raised instead of an error."""
+    found, cause = problem, error
+    if isinstance(error, InternalError) and error.__cause__ is not None:
+        cause = error.__cause__
+    if not isinstance(problem, InternalError) and not theirs:
+        if isinstance(error, InternalError):
+            found = error
+        elif is_ours(error):
+            found = internal_error("nothing was charged" if isinstance(problem, RequestError) else "a charge stays")
+    if isinstance(found, InternalError) and os.environ.get("GAUSSMITH_DEBUG"):
+        found.__cause__ = cause
+    return found
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an error is one of the program, and not of a function of the user's that an engine ran on the data."""
+    if not isinstance(error, OURS):
+        return False
+    before, frame = "", error.__traceback__
+    while frame is not None:
+        package = str(frame.tb_frame.f_globals.get("__name__", "")).split(".")[0]
+        known = package in ENGINES or package == "gaussmith" or package in sys.stdlib_module_names
+        if not known and before in ENGINES:
+            return False
+        before, frame = package, frame.tb_next
+    return True
+
+
+@contextlib.contextmanager
+def hush() -> Iterator[None]:
+    """Silence the loggers of pyspark within this context; other loggers are not affected."""
+    if "pyspark.logger" in sys.modules:
+        from pyspark.logger import PySparkLogger  # made by it: they take words that other loggers do not
+
+        for name in TALKATIVE:
+            PySparkLogger.getLogger(name).addFilter(_pass)
+    before = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(before)
+
+
+def _pass(record: logging.LogRecord) -> bool:
+    return not _hushed.get()
+
+
+def data_error() -> DataError:
+    """The error for data that cannot be read to its end: always the same."""
+    return DataError(
+        "the data could not be read to the end",
+        "details are hidden because they could contain data",
+        "check that other tools can read every file or table completely",
+        code="data-not-readable",
+    )
+
+
+def streamed(work: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """What `work` yields, step by step, each as `attempt` would: no error speaks of the data."""
+    batches = attempt(work)
+    end = object()
+    while True:
+        batch = attempt(lambda: next(batches, end))
+        if batch is end:
+            return
+        yield batch  # type: ignore[misc]  # the end alone is not of this type

@@ -13,19 +13,159 @@ let a row's value depend on other rows: x / y is therefore spelled x / (x·0 + y
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+import datetime
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gaussmith.errors import nearest_column
-from gaussmith.expressions.evaluation import value_of
-from gaussmith.expressions.functions import DATE_FUNCTIONS, TEXT_TESTS
-from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
-from gaussmith.expressions.nodes import Column, Literal, Node, Operation, described
-from gaussmith.expressions.readings import LONGEST_DATE, date_number, existing_day
-from gaussmith.values import dataclass
+from gaussmith.expressions.grammar import (
+    COMPARISONS,
+    DATE_FUNCTIONS,
+    TEXT_TESTS,
+    Column,
+    Expression,
+    Literal,
+    Node,
+    Operation,
+    described,
+    parse,
+    refuse,
+)
+from gaussmith.expressions.identity import (
+    DATE_PARTS,
+    DATE_PATTERN,
+    HOUR,
+    LONGEST_DATE,
+    TIME_PATTERN,
+    date_number,
+    existing_day,
+    read_number,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+
+# The value of a formula on one row, in plain Python: the reference that every engine must equal.
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
+    zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
+)
+
+_CALENDAR: dict[str, Callable[[datetime.date], int]] = {
+    "serial": datetime.date.toordinal,
+    "weekday": datetime.date.isoweekday,
+    "week": lambda day: day.isocalendar().week,
+}
+
+
+def value_of(node: Node, row: Mapping[str, object]) -> Any:
+    """The value of a checked tree on one row, None when missing."""
+    if node.constant is not None:
+        return node.constant
+    if node.column is not None:
+        return row[node.column]
+    name = node.name
+    if (column := node.arguments[0].column) is not None:
+        return _leaf(name, row[column])
+    if name in ("if", "text if"):
+        condition, first, second = node.arguments
+        return value_of(first if value_of(condition, row) else second, row)
+    values = [value_of(argument, row) for argument in node.arguments]
+    if name in ("coalesce", "text coalesce"):
+        return next((value for value in values if value is not None), None)
+    if name in ("is_null", "text is_null"):
+        return values[0] is None
+    if name in ("and", "or"):
+        return all(values) if name == "and" else any(values)
+    if name in ("not", "from truth"):
+        return not values[0] if name == "not" else float(values[0])
+    name = name.removeprefix("text ")
+    if None in values:
+        return None if name in _ARITHMETIC else False
+    if name in ("in", "not in"):
+        return (values[0] in values[1:]) == (name == "in")
+    if name in COMPARISONS:
+        return bool(COMPARE[name](values[0], values[1]))
+    return _TEXT_TESTS[name](*values) if name in TEXT_TESTS else finite(_ARITHMETIC[name](*values))
+
+
+def finite(value: Any) -> float | None:
+    """A number as a finite double; None for all else."""
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _leaf(name: str, value: Any) -> Any:
+    """The value of a column, read as `name` says."""
+    if name == "text":
+        return None if value is None else str(value)
+    if name == "holds":
+        return value is True
+    if name in ("double", "long"):
+        return finite(value)
+    if name == "read":
+        return finite(read_number(value))
+    part, _, kind = name.partition(" of ")
+    return _part_of_text(part, value) if kind == "text" else _part_of_date(part, value)
+
+
+def _part_of_text(part: str, text: str | None) -> float | None:
+    if part == "date":
+        return date_number(text)
+    if part in _CALENDAR:
+        day = existing_day(text)
+        return None if day is None else float(_CALENDAR[part](day))
+    if text is None or re.fullmatch(TIME_PATTERN if part == "hour" else DATE_PATTERN, text) is None:
+        return None
+    start, length = HOUR if part == "hour" else DATE_PARTS["month" if part == "quarter" else part]
+    number = int(text[start : start + length])
+    return float((number + 2) // 3 if part == "quarter" else number)
+
+
+def _part_of_date(part: str, value: Any) -> float | None:
+    if not isinstance(value, datetime.date):
+        return None
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        try:
+            value = value.astimezone(datetime.UTC)
+        except OverflowError:  # outside the years 1 to 9999
+            return None
+    if part in _CALENDAR:
+        return float(_CALENDAR[part](value))
+    if part == "hour":
+        return float(value.hour) if isinstance(value, datetime.datetime) else 0.0
+    if part == "quarter":
+        return float((value.month + 2) // 3)
+    return float(value.year * 10000 + value.month * 100 + value.day) if part == "date" else float(getattr(value, part))
+
+
+_TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
+    "contains": lambda text, part: part in text,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+}
+
+_ARITHMETIC: dict[str, Callable[..., float | None]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda x, y: x / y if y != 0 else None,
+    "negative": operator.neg,
+    "abs": abs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else None,
+    "min": min,
+    "max": max,
+}
+
 
 HEAVIEST = 2000
 """Limit on the terms of a formula for an engine (a divisor is written three times)."""
@@ -40,6 +180,7 @@ _KINDS = {
     "Datetime": "date",
     "Enum": "text",
     "String": "text",
+    "Time": "time",
 }
 """The kinds of types that hold no numbers, by their names."""
 
@@ -73,7 +214,8 @@ def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
-    """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
+    """The kind of a column of this type: "number", "long number", "text", "truth", "date", "time" of
+    a day, which is of use as an id alone, or "other": of no use here.
 
     Types of Polars and of narwhals go by the same names; narwhals need not be imported to look at those of Polars.
 
@@ -151,7 +293,7 @@ class _Checker:
             rule = "an expression uses columns of the source"
             problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
             self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
-        if kind == "other":
+        if kind in ("time", "other"):
             rule = "it must hold numbers, text, booleans or dates"
             problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
             self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
@@ -367,3 +509,51 @@ def evaluate(formula: Formula, row: Mapping[str, object]) -> float | bool | str 
     """
     value: float | bool | str | None = value_of(formula.tree, row)
     return value
+
+
+# Filters that hold others: whether every row that passes one filter passes another, seen from their text alone.
+
+
+def common_filter(common: str | None, own: str | None, columns: Sequence[Mapping[str, str]]) -> bool:
+    """Whether rows that pass `own` pass `common`, which means the same wherever these derived columns are.
+
+    It does where all terms of `common`, joined by "and", are terms of `own`; nothing else is looked for.
+
+    >>> common_filter("age >= 18", "(age >= 18) and (region == 'north')", [{}, {}])
+    True
+    >>> common_filter("age >= 18", "(age >= 18) and (a == 1) or (b == 2)", [{}])
+    False
+    >>> common_filter("adult", "adult", [{"adult": "age >= 18"}, {"adult": "age >= 21"}])
+    False
+    """
+    if common is None:
+        return True
+    if own is None or not _terms(parse(common).tree) <= _terms(parse(own).tree):
+        return False
+    return same_meaning(columns_used(parse(common)), columns)
+
+
+def same_meaning(names: Iterable[str], columns: Sequence[Mapping[str, str]]) -> bool:
+    """Whether columns mean the same wherever these derived columns are, and so do all that they are made of.
+
+    >>> same_meaning(["who"], [{"who": "card"}, {"who": "phone"}]), same_meaning(["who"], [{}, {"other": "phone"}])
+    (False, True)
+    """
+    waiting, seen = set(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        meanings = {each.get(name) for each in columns}
+        if len(meanings) > 1:
+            return False
+        (text,) = meanings
+        if text is not None:
+            waiting |= set(columns_used(parse(text))) - seen
+    return True
+
+
+def _terms(tree: Node) -> set[Node]:
+    """What is joined by "and"."""
+    if getattr(tree, "name", None) == "and" and hasattr(tree, "arguments"):
+        return {term for each in tree.arguments for term in _terms(each)}
+    return {tree}

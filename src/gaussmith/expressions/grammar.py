@@ -11,13 +11,154 @@ A quote inside a text is written twice. The tree is made of `nodes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NoReturn
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, NoReturn
 
-from gaussmith.errors import ExpressionError
-from gaussmith.expressions.functions import ABSENT, AGGREGATES, CHOICE, FUNCTIONS
-from gaussmith.expressions.nodes import Column, Literal, Node, Operation
-from gaussmith.values import dataclass
+from gaussmith.errors import ExpressionError, RequestError
+from gaussmith.notations import setting
+
+# The three kinds of node in the tree of an expression.
+#
+# Every node says what it is: its `constant` (a literal), its `column` (a column), or None; only an operation has
+# `arguments`.
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number, a text or a truth written in the expression."""
+
+    value: float | str | bool
+    at: int = field(default=0, compare=False)
+
+    column: ClassVar[None] = None
+    arguments: ClassVar[tuple[Node, ...]] = ()
+    columns_used: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def constant(self) -> float | str | bool:
+        return self.value
+
+    @property
+    def conditions(self) -> tuple[Node, ...]:
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source, or a derived one."""
+
+    name: str
+    at: int = field(default=0, compare=False)
+
+    constant: ClassVar[None] = None
+    arguments: ClassVar[tuple[Node, ...]] = ()
+
+    @property
+    def column(self) -> str:
+        return self.name
+
+    @property
+    def columns_used(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def conditions(self) -> tuple[Node, ...]:
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator or a function, and what it is applied to."""
+
+    name: str
+    arguments: tuple[Node, ...]
+    at: int = field(default=0, compare=False)
+
+    constant: ClassVar[None] = None
+    column: ClassVar[None] = None
+
+    @property
+    def columns_used(self) -> tuple[str, ...]:
+        """The names of the columns below, in order of first use."""
+        return tuple(dict.fromkeys(name for argument in self.arguments for name in argument.columns_used))
+
+    @property
+    def conditions(self) -> tuple[Node, ...]:
+        """The conditions that must all hold, where this is a filter."""
+        if self.name != "and":
+            return (self,)
+        return tuple(each for argument in self.arguments for each in argument.conditions)
+
+
+Node = Literal | Column | Operation
+
+
+def described(kind: str) -> str:
+    """A kind as messages name it.
+
+    >>> described("truth"), described("text"), described("number")
+    ('a boolean', 'text', 'a number')
+    """
+    return {"truth": "a boolean", "text": "text"}.get(kind, f"a {kind}")
+
+
+# The functions of the language: their names and numbers of arguments; and those that people look for in vain.
+
+DATE_FUNCTIONS = ("year", "quarter", "month", "week", "day", "weekday", "hour")
+"""Functions of one column of dates."""
+
+TEXT_TESTS = ("contains", "starts_with", "ends_with")
+"""Conditions on text: the text, then what is looked for in it."""
+
+FUNCTIONS = {
+    "if": (3, 3),
+    "coalesce": (2, 8),
+    "is_null": (1, 1),
+    **dict.fromkeys(DATE_FUNCTIONS, (1, 1)),
+    "days_between": (2, 2),
+    **dict.fromkeys(TEXT_TESTS, (2, 2)),
+    "abs": (1, 1),
+    "sqrt": (1, 1),
+    "floor": (1, 1),
+    "ceil": (1, 1),
+    "min": (2, 8),
+    "max": (2, 8),
+    "number": (1, 1),
+}
+"""The functions of the language, with their smallest and largest number of arguments."""
+
+AGGREGATES = {
+    "count": (0, 1),
+    "sum": (1, 2),
+    "mean": (1, 2),
+    "min": (1, 8),
+    "max": (1, 8),
+    "any": (1, 1),
+    "all": (1, 1),
+    "only": (1, 1),
+}
+"""Functions of all rows of a person, for `person_columns`; min and max are such functions of one value."""
+
+_DIFFERS = "engines differ in its last bit for some numbers, so that answers would depend on the engine"
+_LOGARITHM = (_DIFFERS, "bin the column itself, with edges that grow by a factor such as 1, 10, 100, 1000")
+_LETTERS = ("engines differ in the case of some letters", "list the spellings: x in ('North', 'north')")
+CHOICE = ("a choice is written as a function", "write if(age < 18, 'child', 'adult')")
+_OF_PEOPLE = "an expression looks at one row; the rows of a person are put together in person_columns"
+ABSENT = {
+    **dict.fromkeys(("log", "ln", "log2", "log10", "log1p"), _LOGARITHM),
+    "exp": (_DIFFERS, "bin or filter the column itself"),
+    **dict.fromkeys(("pow", "power"), (_DIFFERS, "write x * x, or sqrt(x)")),
+    **dict.fromkeys(("sum", "mean", "avg", "count", "any", "all", "only"), (_OF_PEOPLE, "")),
+    "round": ("engines round halves differently", "write floor(x + 0.5)"),
+    **dict.fromkeys(("lower", "upper"), _LETTERS),
+    **dict.fromkeys(("case", "iff", "ifelse", "where"), CHOICE),
+    **dict.fromkeys(("ceiling",), ("its name is ceil", "write ceil(x)")),
+    **dict.fromkeys(("datediff", "date_diff"), ("its name is days_between", "write days_between(start, end)")),
+    **dict.fromkeys(("isnull", "isna"), ("its name is is_null", "write is_null(x)")),
+}
+"""Functions that people look for, with why they are not there and what to write."""
+
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -299,6 +440,8 @@ class _Parser:
     def call(self, name: _Token, depth: int) -> Node:
         if name.text not in self.functions:
             rule, remedy = ABSENT.get(name.text.lower(), (language(), "use one of these"))
+            if rule == _OF_PEOPLE:
+                remedy = f"write {setting('person_columns', {'visits': 'count()', 'spent_total': 'sum(spent)'})}"
             problem = f"there is no function {name.text!r}"
             refuse(self.text, name.at, problem, rule, remedy, code="unknown-function", function=name.text)
         self.want("(")
@@ -345,3 +488,79 @@ class _Parser:
             members.append(member)
         self.want(")" if opening.text == "(" else "]")
         return members
+
+
+# Trees written as text again, which parses to the same tree; and filters split between rows and people.
+
+_ATOM = 100
+_AND = POWERS["and"]
+
+
+def written(tree: Node) -> str:
+    """A tree as text, with as few brackets as it needs.
+
+    >>> written(parse("(a + b) * -c >= 2 and not (x in ['it''s', 'b'] or `y z`)").tree)
+    "(a + b) * -c >= 2 and not (x in ('it''s', 'b') or `y z`)"
+    """
+    if tree.constant is not None:
+        return _constant(tree)
+    if tree.column is not None:
+        plain = re.fullmatch(r"[^\W\d]\w*", tree.column) and tree.column.lower() not in (*WORDS, "null", "none", "nan")
+        return tree.column if plain else "`" + tree.column.replace("`", "``") + "`"
+    name, arguments = tree.name, tree.arguments
+    if name == "not":
+        return f"not {_within(arguments[0], NOT)}"
+    if name == "negative":
+        return f"-{_within(arguments[0], MINUS - 1)}"
+    if name in ("in", "not in"):
+        return f"{_within(arguments[0], POWERS['in'])} {name} ({', '.join(map(written, arguments[1:]))})"
+    if name in POWERS:
+        power = POWERS[name]
+        left = power if power == POWERS["=="] else power - 1  # others are read from the left
+        return f"{_within(arguments[0], left)} {name} {_within(arguments[1], power)}"
+    return f"{name}({', '.join(map(written, arguments))})"
+
+
+def _constant(tree: Literal) -> str:
+    value = tree.value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0" else repr(value)
+
+
+def _within(tree: Node, power: int) -> str:
+    """A part of a tree, in brackets unless it binds more tightly than this."""
+    binds = _ATOM
+    if isinstance(tree, Operation):
+        own = {"not": NOT, "negative": MINUS, "not in": POWERS["in"]}
+        binds = own.get(tree.name, POWERS.get(tree.name, _ATOM))
+    return written(tree) if binds > power else f"({written(tree)})"
+
+
+def split_filter(where: str | None, people: Container[str]) -> tuple[str | None, str | None]:
+    """A filter as one of rows and one of people: its conditions joined by "and", by the columns that they use.
+
+    >>> split_filter("age >= 18 and visits >= 3", {"visits"}), split_filter("age >= 18", {"visits"})
+    (('age >= 18', 'visits >= 3'), ('age >= 18', None))
+    """
+    if where is None:
+        return None, None
+    parts: dict[bool, list[Node]] = {False: [], True: []}
+    for condition in parse(where).tree.conditions:
+        used = {name in people for name in condition.columns_used}
+        if len(used) > 1:
+            what = f"where: the condition {written(condition)}"
+            rule = "it compares numbers of rows with numbers of people, and rows are filtered first"
+            remedy = "use either columns of rows or person_columns in each condition, joined by and"
+            raise RequestError(what, rule, remedy, code="filter-of-rows-and-people")
+        parts[True in used].append(condition)
+    rows, persons = parts[False], parts[True]
+    if not (rows and persons):
+        return (where, None) if rows else (None, where)
+    return _joined(rows), _joined(persons)
+
+
+def _joined(conditions: list[Node]) -> str:
+    return " and ".join(_within(condition, _AND) for condition in conditions)

@@ -8,22 +8,140 @@ text is never a number. Everything else, missing values included, is outside all
 
 from __future__ import annotations
 
+import bisect
 import datetime
+import itertools
 import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import RequestError, nearest_column
-from gaussmith.expressions.cuts import Cut, cell_of, check_cut
-from gaussmith.expressions.identity import object_code
-from gaussmith.expressions.readings import LONGEST_DATE, date_number
+from gaussmith.errors import RequestError, damaged_plan, nearest_column
+from gaussmith.expressions.identity import LONGEST_DATE, date_number, object_code
 from gaussmith.expressions.spelling import as_date, as_number
-from gaussmith.values import dataclass
+from gaussmith.notations import setting
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+
+# Cuts: the line divided into cells by declared edges, and the cell that each value of a column is in.
+#
+# Cell i holds the values from edge i − 1 (included) up to edge i (not included); the first and the last have no end.
+# So every number is in one cell, ±inf included. A value that is missing, NaN or no number (no date) is in none.
+#
+# A value is compared with the edges as a double, never divided or taken the logarithm of: engines round these
+# differently near an edge. Dates are compared by the numbers year·10000 + month·100 + day.
+
+NUMBER, DATE = "number", "date"
+
+OBJECT_DATE = "date of objects"
+"""As DATE, of a column that holds codes of Python objects; `fitted_cut` says so."""
+
+_ACCEPTED_EDGES = {
+    NUMBER: ("number", "long number", "text", "truth"),
+    DATE: ("date", "text", "object"),
+    OBJECT_DATE: ("object",),
+}
+"""The kinds of columns that numbers and dates are read from. Of Python objects, dates, times and texts of dates are."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Cells by their inner edges, in order: one cell more than edges. Of dates, the edges are their numbers.
+
+    `ends` are the lowest and the highest value where values beyond count as these; None: the outer cells are open.
+
+    >>> delays = Cut((-60.0, 0.0, 60.0))
+    >>> delays.cells, [delays.place(x) for x in (-61.0, -60.0, 59.9, 60.0)]
+    (4, [0, 1, 2, 3])
+    """
+
+    edges: tuple[float, ...]
+    kind: str = NUMBER
+    ends: tuple[float, float] | None = None
+
+    @property
+    def cells(self) -> int:
+        return len(self.edges) + 1
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """The edges of all cells in order, the outer ones included: infinite where a cell is open."""
+        low, high = (-math.inf, math.inf) if self.ends is None else self.ends
+        return (low, *self.edges, high)
+
+    def place(self, value: float) -> int:
+        """The cell of one number: how many edges are at most as large."""
+        return bisect.bisect_right(self.edges, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "edges": list(self.edges), "ends": None if self.ends is None else list(self.ends)}
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Cut:
+        """The cut that `to_dict` described; refuses edges that are not in order."""
+        edges = tuple(float(edge) for edge in fields["edges"])
+        ends = None if fields["ends"] is None else (float(fields["ends"][0]), float(fields["ends"][1]))
+        made = cls(edges, str(fields["kind"]), ends)
+        inner = made.limits if ends is not None else edges
+        ordered = all(map(math.isfinite, inner)) and all(a < b for a, b in itertools.pairwise(inner))
+        if made.kind not in _ACCEPTED_EDGES or not ordered:
+            raise damaged_plan("cells whose edges are not finite and in order")
+        return made
+
+
+def fitted_cut(column: str, cut: Cut, kinds: Mapping[str, str]) -> Cut:
+    """The cut as this column is read; refuses one whose type holds no numbers, or no dates. Reads no data."""
+    kind = kinds[column]
+    if kind not in _ACCEPTED_EDGES[cut.kind]:
+        wanted, found = "numbers" if cut.kind == NUMBER else "dates", kind
+        remedy = {
+            "date": f"write {setting('', {'by': 'month', 'between': ['2024-01', '2024-12']})}",
+            "number": f"write {setting('', {'bins': [0, 10, 20]})}",
+        }.get(kind.removeprefix("long "), "ask for another column, or convert it in the source")
+        raise RequestError(
+            f"cells of column {column!r}",
+            f"it must hold {wanted}",
+            remedy,
+            code="column-does-not-fit-cells",
+            column=column,
+            kind=found,
+        )
+    return replace(cut, kind=OBJECT_DATE) if cut.kind == DATE and kind == "object" else cut
+
+
+def cell_of(column: str, cut: Cut, kind: str) -> nw.Expr:
+    """The cell of each value of a column as a double (0, 1, …), null where the value is in none."""
+    return place_among(value_of(column, cut, kind), cut.edges)
+
+
+def value_of(column: str, cut: Cut, kind: str) -> nw.Expr:
+    """The values of a column as doubles without −0.0, or the numbers of its dates; null where there is none.
+
+    Beside many edges it is selected first, and compared as a column: every comparison would else hold all of it again.
+    """
+    import narwhals as nw
+
+    kind = "object" if cut.kind == OBJECT_DATE else kind
+    x = as_number(column, kind) if cut.kind == NUMBER else as_date(column, kind)
+    known = nw.when(~x.is_null() & ~x.is_nan()).then(x)
+    return nw.when(known == 0).then(nw.lit(0.0)).otherwise(known)
+
+
+def place_among(x: nw.Expr, edges: Sequence[float] | Sequence[int]) -> nw.Expr:
+    """How many of the edges each number is at least as large as, as a double; null of null. A tree of comparisons."""
+    import narwhals as nw
+
+    def tree(first: int, last: int) -> nw.Expr:
+        if first == last:
+            return nw.lit(float(first))
+        middle = (first + last) // 2
+        return nw.when(x >= edges[middle]).then(tree(middle + 1, last)).otherwise(tree(first, middle))
+
+    return nw.when(~x.is_null()).then(tree(0, len(edges)))
+
 
 Key = str | bool | int | float | datetime.date
 
@@ -37,7 +155,13 @@ _ACCEPTED = {
 """Kinds of keys, and the kinds of columns they can be matched with."""
 SMALL_INTEGERS = {"UInt8", "UInt16", "UInt32", *(f"Int{bits}" for bits in (8, 16, 32, 64))}
 """Types of columns whose values are integers of 64 bits with a sign."""
-_NAMES = {"number": "numbers", "truth": "booleans", "date": "dates", "other": "values of another type"}
+_NAMES = {
+    "number": "numbers",
+    "truth": "booleans",
+    "date": "dates",
+    "time": "times of a day",
+    "other": "values of another type",
+}
 
 
 @dataclass(frozen=True)
@@ -97,7 +221,7 @@ def declare_cells(column: str, cut: Cut, labels: Sequence[Any], kinds: Mapping[s
     if column not in kinds:
         what, rule = f"cells of column {column!r}", "the source has no such column"
         raise RequestError(what, rule, nearest_column(column, kinds), code="no-such-cell-column", column=column)
-    check_cut(column, cut, kinds)
+    cut = fitted_cut(column, cut, kinds)
     codes = tuple((float(i),) for i in range(cut.cells))
     return GroupKeys((column,), tuple((label,) for label in labels), ("number",), codes, ((column, cut),))
 
@@ -172,7 +296,7 @@ def declare_keys(
         if name not in kinds:
             what, rule = f"by: column {name!r}", "the source has no such column"
             raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
-        check_cut(name, cut, kinds)
+        known[name] = fitted_cut(name, cut, kinds)
     places = [{key: float(i) for i, key in enumerate(dict.fromkeys(own))} for own in zip(*labels, strict=True)]
     cut_at = [name in known for name in columns]
     numbered = [
@@ -180,7 +304,7 @@ def declare_keys(
     ]
     read = {**kinds, **dict.fromkeys(known, "number")}
     found = declare_groups(columns, numbered, read)
-    return replace(found, keys=tuple(map(tuple, labels)), cuts=tuple(cuts))
+    return replace(found, keys=tuple(map(tuple, labels)), cuts=tuple(known.items()))
 
 
 def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:

@@ -18,15 +18,13 @@ Each number depends on the rows of one person alone, and is computed for any row
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest_column
 from gaussmith.expressions.formulas import Formula, check
-from gaussmith.expressions.functions import AGGREGATES
-from gaussmith.expressions.grammar import Expression, parse, refuse
-from gaussmith.expressions.nodes import Column, Node, Operation, described
+from gaussmith.expressions.grammar import AGGREGATES, Column, Expression, Node, Operation, described, parse, refuse
 from gaussmith.expressions.spelling import Derivation, derive, plan_derivation, to_narwhals
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest_column
-from gaussmith.expressions.calendar import days_before, quotient, week_of, weekday_of
-from gaussmith.expressions.evaluation import COMPARE
-from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
-from gaussmith.expressions.functions import TEXT_TESTS
-from gaussmith.expressions.grammar import COMPARISONS, parse
-from gaussmith.expressions.nodes import Node, Operation, described
-from gaussmith.expressions.readings import (
+from gaussmith.expressions.formulas import COMPARE, Formula, check, columns_used, evaluate, kind_of
+from gaussmith.expressions.grammar import COMPARISONS, TEXT_TESTS, Node, Operation, described, parse
+from gaussmith.expressions.identity import (
     BLANKS,
     DATE_PARTS,
     DATE_PATTERN,
@@ -23,10 +21,55 @@ from gaussmith.expressions.readings import (
     TIME_PATTERN,
     TRUTH_PATTERNS,
 )
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+
+# Days, weekdays and ISO weeks from a year and the number of a day in it: in doubles, exact, the same on all engines.
+#
+# The serial of a day is its number from 1 January of the year 1, which is day 1 and a Monday. All numbers here are
+# whole and below 2^22; a quotient by n is floor((x + ½)·(1/n)), whose distance from a whole number is more than any
+# rounding.
+
+
+def quotient(x: nw.Expr, n: int) -> nw.Expr:
+    """floor(x / n) of a whole number that is not negative."""
+    import narwhals as nw
+
+    return ((x + 0.5) * (1.0 / n)).floor().cast(nw.Float64)
+
+
+def days_before(year: nw.Expr) -> nw.Expr:
+    """The number of days before a year."""
+    y = year - 1.0
+    return y * 365.0 + quotient(y, 4) - quotient(y, 100) + quotient(y, 400)
+
+
+def leap_day(year: nw.Expr) -> nw.Expr:
+    """1 in a leap year, else 0; null where the year is."""
+    import narwhals as nw
+
+    remainders = {n: year - quotient(year, n) * float(n) for n in (4, 100, 400)}
+    leap = (remainders[4] == 0.0) & ((remainders[100] != 0.0) | (remainders[400] == 0.0))
+    return nw.when(~year.is_null()).then(nw.when(leap).then(nw.lit(1.0)).otherwise(nw.lit(0.0)))
+
+
+def weekday_of(serial: nw.Expr) -> nw.Expr:
+    """1 for a Monday, up to 7 for a Sunday."""
+    before = serial - 1.0
+    return before - quotient(before, 7) * 7.0 + 1.0
+
+
+def week_of(year: nw.Expr, number: nw.Expr) -> nw.Expr:
+    """The ISO week of the day with this number in its year: that of its Thursday, counted in its year."""
+    import narwhals as nw
+
+    thursday = number - weekday_of(days_before(year) + number) + 4.0
+    length = leap_day(year) + 365.0
+    later = nw.when(thursday > length).then(thursday - length).otherwise(thursday)
+    in_year = nw.when(thursday < 1.0).then(thursday + leap_day(year - 1.0) + 365.0).otherwise(later)
+    return quotient(in_year - 1.0, 7) + 1.0
 
 
 def to_narwhals(formula: Formula) -> nw.Expr:
@@ -58,7 +101,33 @@ def as_date(column: str, kind: str) -> nw.Expr:
     """A column of dates or texts as the numbers year·10000 + month·100 + day; null where there is no date."""
     import narwhals as nw
 
-    return _part("date", kind, nw.col(column))
+    if kind != "object":
+        return _part("date", kind, nw.col(column))
+    text = nw.col(column).cast(nw.String)
+    days = _days_of_objects(text)
+    coded = _part("date", "date", days.cast(nw.Int32).cast(nw.Date))
+    return nw.when(~days.is_null()).then(coded).otherwise(_part("date", "text", text))
+
+
+def _days_of_objects(code: nw.Expr) -> nw.Expr:
+    """The day, from 1970, of a date or a time among the codes of Python objects (`identity.object_code`); else null.
+
+    A date has its ordinal, a time its nanoseconds, of which nine digits are cut: they can be more than 64 bits hold.
+    """
+    import narwhals as nw
+
+    ordinal = nw.when(code.str.contains(r"\A\x00d[0-9]+\z")).then(code.str.replace_all(r"\A\x00d", ""))
+    nanoseconds = nw.when(code.str.contains(r"\A\x00[iz]-?[0-9]+\z")).then(code.str.replace_all(r"\A\x00[iz]", ""))
+    long = nanoseconds.str.contains(r"[0-9]{10}\z")
+    seconds = (
+        nw.when(long)
+        .then(nanoseconds.str.replace_all(r"[0-9]{9}\z", ""))
+        .otherwise(nw.when(~nanoseconds.is_null()).then(nw.lit("0")))
+    )
+    before = nanoseconds.str.starts_with("-") & ~nanoseconds.str.contains(r"0{9}\z")  # cutting went towards 1970
+    whole = seconds.cast(nw.Int64) - nw.when(before).then(nw.lit(1)).otherwise(nw.lit(0))
+    of_date = ordinal.cast(nw.Int64) - datetime.date(1970, 1, 1).toordinal()
+    return nw.when(~ordinal.is_null()).then(of_date).otherwise(whole // 86_400)
 
 
 def _double(reading: str, column: nw.Expr) -> nw.Expr:
@@ -349,3 +418,63 @@ def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str,
             rule, remedy = "the source has no such column", nearest_column(name, schema)
             raise ExpressionError(f"column {name!r}", rule, remedy, code="no-such-column-for-expression", column=name)
     return {name: kind_of(dtype) for name, dtype in schema.items()}
+
+
+# Texts that are read as numbers and as nothing else: a reader may hand doubles over in their place.
+
+
+def read_as_numbers(derivation: Derivation) -> frozenset[str]:
+    """The columns that are read as numbers, and as nothing else.
+
+    >>> from gaussmith.expressions.spelling import plan_derivation
+    >>> kinds = dict.fromkeys(["age", "name", "day"], "text")
+    >>> sorted(read_as_numbers(plan_derivation({"old": "age > 60"}, "name == 'Ada' and day > '2024-01-31'", kinds)))
+    ['age']
+    """
+    uses = [use for formula in _formulas(derivation) for use in _uses(formula.tree)]
+    uses += [(name, True) for name in derivation.present]
+    return frozenset(name for name, _ in uses) - other_uses(derivation)
+
+
+def other_uses(derivation: Derivation) -> frozenset[str]:
+    """The columns of which something else is read: texts, dates, truths."""
+    return frozenset(
+        name for formula in _formulas(derivation) for name, as_number in _uses(formula.tree) if not as_number
+    )
+
+
+def with_numbers(derivation: Derivation, columns: Collection[str]) -> Derivation:
+    """The same derivation of a source in which these columns are numbers already.
+
+    Requires: columns of text of which nothing but numbers is read.
+    """
+
+    def changed(node: Node) -> Node:
+        if not isinstance(node, Operation):
+            return node
+        if node.name == "read" and node.arguments[0].column in columns:
+            return Operation("double", node.arguments, node.at)
+        return Operation(node.name, tuple(map(changed, node.arguments)), node.at)
+
+    def rewritten(formula: Formula) -> Formula:
+        return replace(formula, tree=changed(formula.tree))
+
+    where = None if derivation.where is None else rewritten(derivation.where)
+    made = tuple((name, rewritten(formula)) for name, formula in derivation.columns)
+    kinds = {**derivation.kinds, **dict.fromkeys(columns, "number")}
+    return replace(derivation, columns=made, where=where, kinds=kinds)
+
+
+def _formulas(derivation: Derivation) -> list[Formula]:
+    return [formula for _, formula in derivation.columns] + ([] if derivation.where is None else [derivation.where])
+
+
+def _uses(node: Node) -> Iterator[tuple[str, bool]]:
+    """Each column below a node, and whether it is read as a number there."""
+    if node.column is not None:
+        yield node.column, False
+    elif isinstance(node, Operation) and node.name == "read":
+        yield from ((name, True) for name in node.columns_used)
+    else:
+        for argument in node.arguments:
+            yield from _uses(argument)

@@ -9,8 +9,8 @@ printing · as text and display  failpoints · places where a test may kill the 
 from __future__ import annotations
 
 from gaussmith.ledger.book import Ledger, Reservation
-from gaussmith.ledger.chain import Entry, Receipt
+from gaussmith.ledger.chain import LedgerEntry, Receipt
 from gaussmith.ledger.protection import EACH_ROW
 from gaussmith.ledger.verification import Verification
 
-__all__ = ["EACH_ROW", "Entry", "Ledger", "Receipt", "Reservation", "Verification"]
+__all__ = ["EACH_ROW", "Ledger", "LedgerEntry", "Receipt", "Reservation", "Verification"]

@@ -7,35 +7,197 @@ waste a charge but never lose one, a retry continues under the charge already ma
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from gaussmith.checks import checks_arguments
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import DataError, LedgerError
-from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
-from gaussmith.ledger.history import charge_rows
+from gaussmith.errors import BudgetError, DataError, GuaranteeError, LedgerError
+from gaussmith.ledger.chain import LedgerEntry, Receipt, check_seal, digest, follow
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
-from gaussmith.ledger.printing import Printed
 from gaussmith.ledger.protection import Protection, Unit, check_protection, find_protection, read_unit
-from gaussmith.ledger.remainder import Outlook, largest_epsilon, refuse_charge, refuse_keys
 from gaussmith.ledger.units import (
+    UNIT_BITS,
     budget_square,
     budget_units,
     charge_units,
     check_keys_delta,
     guarantee_of,
     keys_units,
+    largest_mu,
+    round_down,
     square_units,
 )
 from gaussmith.ledger.verification import Verification, verify_pages
-from gaussmith.values import dataclass
+from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_upward
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
+
+
+# The charges of a ledger as rows, for tables and charts.
+
+
+def charge_rows(entries: Iterable[LedgerEntry], whole: Guarantee, budget: int) -> list[dict[str, Any]]:
+    """One row per charge, oldest first, against the `budget` of a ledger for `whole`; ε is rounded up."""
+    from gaussmith.privacy.guarantee import Guarantee
+
+    entries = list(entries)
+    done = {entry.release_id: entry.charge for entry in entries if entry.kind == "store"}  # 0, or what was given back
+    delta = whole.delta
+
+    @functools.cache
+    def epsilon(mu: float) -> float | None:
+        return None if delta is None else Guarantee(mu=mu).epsilon_at(delta=delta)
+
+    rows = []
+    for entry in entries:
+        if entry.kind == "reserve":
+            body = json.loads(entry.body)
+            stated = body["guarantee"]
+            rows.append(
+                {
+                    "time": entry.time,
+                    "id": entry.release_id,
+                    "state": _state(body, entry.release_id in done),
+                    "mu": body["mu"],
+                    "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(body["mu"]),
+                    "share": (entry.charge + done.get(entry.release_id, 0)) / budget,
+                    "spent": entry.spent / budget,
+                    "keys_delta": fraction_up(Fraction(body["keys_delta"])),
+                    "unit": body.get("unit"),
+                    "software": entry.software,
+                    "receipt": str(entry.receipt),
+                }
+            )
+    return rows
+
+
+def _state(body: dict[str, Any], is_done: bool) -> str:
+    if body.get("note", {}).get("made by") is not None:
+        return "other tool"
+    return "done" if is_done else "pending"
+
+
+# How a ledger is printed; one that is spent says so in every form.
+
+if TYPE_CHECKING:
+    pass
+
+
+class Printed:
+    """The part of a ledger that prints it."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further release fits."""
+        ledger = cast("Ledger", self)
+        return ledger.remaining_guarantee is None or ledger.remaining_epsilon == 0
+
+    def __repr__(self) -> str:
+        ledger = cast("Ledger", self)
+        try:
+            left = "spent" if self.is_spent else f"{100 * ledger.remaining / ledger.budget:.3g} % left"
+        except LedgerError:  # it was moved or is busy; what prints must not fail
+            return f"Ledger({ledger.where!r})"
+        return f"Ledger({ledger.where!r}, {left})"
+
+    def _repr_html_(self) -> str:
+        from gaussmith.ledger.printing import ledger_html
+
+        return ledger_html(cast("Ledger", self))
+
+
+# What is left in a ledger, as a privacy guarantee, and the errors for charges that do not fit.
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a release would take of the whole budget and what would be left; ε at the ledger's δ, None without one."""
+
+    share: float
+    left: float
+    epsilon_before: float | None
+    epsilon_after: float | None
+    times: int
+    """The number of such releases that would fit, including this one."""
+
+
+def largest_epsilon(units: int, whole: Guarantee) -> float | None:
+    """The largest ε of one release that fits in `units` at the δ of `whole`, rounded down; None without a δ."""
+    from gaussmith.privacy.guarantee import Guarantee
+
+    if whole.delta is None:
+        return None
+    if units >= charge_units(whole.mu):
+        return whole.epsilon
+    rest = guarantee_of(units)
+    if rest is None:
+        return 0.0
+    # ε for a given μ is rounded up and μ for a given ε down: the answer is at, or just below, the first guess.
+    guess, step = rest.epsilon_at(delta=whole.delta), 2.0**-52
+    while guess > 0 and step < 1:
+        with suppress(GuaranteeError):
+            if charge_units(Guarantee(epsilon=guess, delta=whole.delta).mu) <= units:
+                return guess
+        guess, step = guess * (1 - step), step * 4
+    return 0.0
+
+
+def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str) -> BudgetError:
+    """The error for a release that takes more μ² than is left."""
+    mu, epsilon, delta = largest_mu(left), largest_epsilon(left, whole), whole.delta
+    asked = f"mu={guarantee.mu:.6g}"
+    if guarantee.epsilon is not None:
+        asked = f"epsilon={guarantee.epsilon:g} at delta={guarantee.delta:g} ({asked})"
+    fits = f"mu={round_down(mu):g}"
+    if mu == 0:
+        remedy = "no budget is left: no further release fits"
+    elif epsilon is None:
+        remedy = f"at most {fits} fits"
+    elif epsilon > 0:
+        remedy = f"at most epsilon={round_down(epsilon):g} at delta={delta:g} fits, which is {fits}"
+    else:
+        remedy = f"at most {fits} fits, which is no epsilon above 0 at delta={delta:g}"
+    return BudgetError(
+        f"the release asks for {asked}, more than is left in ledger={where}",
+        "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged",
+        remedy,
+        requested=guarantee,
+        remaining=guarantee_of(left),
+        epsilon=epsilon,
+        mu=mu,
+        code="budget-exceeded",
+        ledger=where,
+    )
+
+
+def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
+    """The error for a release that takes more κ than is left."""
+    rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
+    fits = (
+        "no release that finds keys in the data fits, and none of another tool with a δ: declare the keys, or "
+        "ask for a ledger that reserves a part of δ (keys_delta)"
+    )
+    if rest > 0:
+        fits = f"at most keys_delta={round_down(rest):g} fits: state in the request how much it takes"
+    return BudgetError(
+        f"the release asks for keys_delta={float(keys_delta):.6g}, more than is left for it in ledger={where}",
+        "spending on found keys and on the δ of other tools never exceeds the part reserved when the ledger was "
+        "created; nothing was charged",
+        fits,
+        requested=keys_delta,
+        remaining=rest,
+        code="keys-budget-exceeded",
+        ledger=where,
+    )
 
 
 @dataclass(frozen=True)
@@ -63,8 +225,9 @@ class Ledger(Printed):
     found in the data. `timeout` is how many seconds to wait for other processes.
     """
 
+    @checks_arguments
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
-        from gaussmith.guarantee import Guarantee
+        from gaussmith.privacy.guarantee import Guarantee
 
         self._storage = _storage(path, timeout)
         with self._storage.reading() as pages:
@@ -82,6 +245,7 @@ class Ledger(Printed):
             raise unreadable(self.where) from None
 
     @classmethod
+    @checks_arguments
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -112,7 +276,7 @@ class Ledger(Printed):
         _storage(path, timeout).create(follow(None, "create", body))
         return cls(path, timeout=timeout)
 
-    def _last(self, pages: Pages) -> Entry:
+    def _last(self, pages: Pages) -> LedgerEntry:
         """The newest entry; refuses a ledger that is no longer the one that was opened."""
         first, last = pages.ends()
         if first.receipt != self._first:
@@ -180,6 +344,7 @@ class Ledger(Printed):
             kept = self._protection(pages, self._last(pages))
         check_protection(kept, Protection(neighbours, read_unit(unit)), self.where)
 
+    @checks_arguments
     def reserve(
         self,
         release_id: str | None,
@@ -243,10 +408,11 @@ class Ledger(Printed):
             raise refuse_keys(keys, self.keys_budget - last.keys_spent, self.where)
         return made
 
-    def _protection(self, pages: Pages, last: Entry) -> Protection:
+    def _protection(self, pages: Pages, last: LedgerEntry) -> Protection:
         # One by one: the first charge nearly always states everything, and a ledger may be long.
         return find_protection(map(pages.at, range(last.seq + 1)), self.where)
 
+    @checks_arguments
     def afford(self, guarantee: Guarantee, keys_delta: float | Fraction = 0) -> Outlook:
         """What would be left after one more release like this; BudgetError if it does not fit. Charges nothing."""
         charge, keys = charge_units(guarantee.mu), check_keys_delta(keys_delta)
@@ -263,6 +429,7 @@ class Ledger(Printed):
             left // charge if not keys else min(left // charge, keys_left // keys_units(keys)),
         )
 
+    @checks_arguments
     def store(self, release_id: str, payload: bytes, *, plan_hash: str = "", taken: Fraction | None = None) -> bytes:
         """The final bytes of this release: `payload`, or what was stored before it. Show only these.
 
@@ -308,17 +475,18 @@ class Ledger(Printed):
 
     def add(self, **stated: Any) -> Reservation:
         """Charge a release that another tool made: epsilon and delta, or mu; note, id, neighbours, unit."""
-        from gaussmith.ledger.other_tools import add_release
+        from gaussmith.ledger.protection import add_release
 
         return add_release(self, **stated)
 
+    @checks_arguments
     def result(self, release_id: str) -> bytes | None:
         """The stored bytes of that release; None if there are none."""
         with self._storage.reading() as pages:
             self._last(pages)
             return pages.stored(release_id)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         """All entries, oldest first, unchecked (`verify` checks them)."""
         with self._storage.reading() as pages:
             return list(pages.entries())
@@ -331,6 +499,7 @@ class Ledger(Printed):
         """
         return charge_rows(self.entries(), self.guarantee, self.budget)
 
+    @checks_arguments
     def verify(self, expect_head: str | Iterable[str] | None = None, records: Iterable[bytes] = ()) -> Verification:
         """Recompute the whole ledger and return a summary; LedgerError at the first problem.
 
@@ -344,7 +513,7 @@ class Ledger(Printed):
             return verify_pages(pages, expected, records)
 
     def _resume(
-        self, pages: Pages, earlier: Entry, request_hash: str, guarantee: Guarantee, charge: int, keys_charge: int
+        self, pages: Pages, earlier: LedgerEntry, request_hash: str, guarantee: Guarantee, charge: int, keys_charge: int
     ) -> Reservation:
         check_seal(earlier, self.where)
         payload = pages.stored(earlier.release_id)
@@ -375,7 +544,7 @@ def _storage(path: str | os.PathLike[str], timeout: float) -> Storage:
     return SqliteStorage(path, timeout)
 
 
-def _fresh_id(pages: Pages, last: Entry) -> str:
+def _fresh_id(pages: Pages, last: LedgerEntry) -> str:
     # The number of its entry: unique under the lock, without any randomness.
     name = f"release-{last.seq + 1}"
     while pages.find("reserve", name) is not None:
@@ -394,3 +563,30 @@ def _check_text(name: str, value: object) -> str:
             value=str(value)[:80],
         )
     return value
+
+
+# Where a ledger stood right after one charge: what all releases up to it took together. Nothing of it is from data.
+
+
+def standing_of(ledger: Ledger, receipt: Receipt) -> dict[str, Any]:
+    """What was charged up to and with this entry, for the record of its release.
+
+    releases · mu and keys_delta of all of them together · epsilon at the ledger's delta (None without one) · budget ·
+    dataset. Rounding: all up.
+    """
+    from gaussmith.privacy.guarantee import Guarantee
+
+    entries = [entry for entry in ledger.entries() if entry.seq <= receipt.seq]
+    spent, keys = (Fraction(units, 1 << UNIT_BITS) for units in (entries[-1].spent, entries[-1].keys_spent))
+    mu, delta, epsilon = sqrt_upward(spent), ledger.guarantee.delta, None
+    if delta is not None and keys < smaller_reading(delta):
+        # κ + (1 − κ) δ(ε) ≤ δ wherever δ(ε) ≤ δ − κ
+        epsilon = Guarantee(mu=mu).epsilon_at(delta=fraction_down(smaller_reading(delta) - keys))
+    return {
+        "releases": sum(entry.kind == "reserve" for entry in entries),
+        "mu": mu,
+        "keys_delta": fraction_up(keys),
+        "epsilon": epsilon,
+        "budget": ledger.guarantee.to_dict(),
+        "dataset": ledger.dataset,
+    }

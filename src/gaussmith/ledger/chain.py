@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
+import signal
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gaussmith.errors import LedgerError
-from gaussmith.values import dataclass
+from gaussmith.errors import LedgerError, nearest
 
 KINDS = ("create", "reserve", "store")
 NOTHING_BEFORE = "0" * 64
@@ -22,7 +23,7 @@ AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent")
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One line of the ledger. `charge` and `spent` are whole units of μ² (`units.py`), `keys_charge` and `keys_spent`
     of κ, the δ that is spent on keys found in the data; `time` is in seconds, UTC."""
 
@@ -91,7 +92,7 @@ def digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def seal(entry: Entry) -> Entry:
+def seal(entry: LedgerEntry) -> LedgerEntry:
     """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, including the previous hash."""
     fields = asdict(entry)
     del fields["hash"]
@@ -99,7 +100,7 @@ def seal(entry: Entry) -> Entry:
     return replace(entry, hash=digest(b"gaussmith ledger entry\n" + canonical(fields).encode("ascii")))
 
 
-def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -> Entry:
+def follow(last: LedgerEntry | None, kind: str, body: dict[str, Any], **fields: Any) -> LedgerEntry:
     """The entry that comes after `last` (or is the first), numbered, totalled, linked and sealed."""
     given: dict[str, Any] = dict.fromkeys(("release_id", "request_hash", "plan_hash", "payload_hash"), "")
     given |= {"charge": 0, "keys_charge": 0, "time": int(time.time()), **fields}
@@ -109,7 +110,7 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
         rule = "a note holds text, finite numbers, lists and tables"
         raise LedgerError("note cannot be written as JSON", rule, "simplify it", code="note-not-json") from None
     return seal(
-        Entry(
+        LedgerEntry(
             seq=0 if last is None else last.seq + 1,
             kind=kind,
             spent=given["charge"] + (0 if last is None else last.spent),
@@ -122,7 +123,7 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
     )
 
 
-def check_seal(entry: Entry, where: str) -> Entry:
+def check_seal(entry: LedgerEntry, where: str) -> LedgerEntry:
     """The entry, after checking its hash."""
     if seal(entry).hash != entry.hash:
         what = f"entry {entry.seq} was changed: its hash does not match its content"
@@ -130,7 +131,7 @@ def check_seal(entry: Entry, where: str) -> Entry:
     return entry
 
 
-def check_links(entries: Iterable[Entry], where: str) -> None:
+def check_links(entries: Iterable[LedgerEntry], where: str) -> None:
     """Check the number, hash and link of every entry."""
     previous, expected = NOTHING_BEFORE, 0
     for entry in entries:
@@ -175,3 +176,36 @@ def software() -> str:
         except PackageNotFoundError:
             version = "0+source"
     return str(version)
+
+
+# Places where a test may kill the process, to show that a crash there neither loses nor doubles a charge.
+#
+# If the environment variable GAUSSMITH_FAILPOINT names one of `NAMES`, the process kills itself there (SIGKILL: no
+# cleanup, no flush). An unknown name is refused, so that a misspelled test cannot pass.
+
+VARIABLE = "GAUSSMITH_FAILPOINT"
+
+NAMES = (
+    "before-reserve-commit",
+    "after-reserve-commit",
+    "before-reserve-head",
+    "after-reserve-head",
+    "before-data",
+    "after-noise",
+    "before-store-commit",
+    "after-store-commit",
+    "before-store-head",
+    "after-store-head",
+)
+
+
+def failpoint(name: str) -> None:
+    """Kill the process here if the environment says so; otherwise do nothing."""
+    wanted = os.environ.get(VARIABLE)
+    if not wanted:
+        return
+    if wanted not in NAMES:
+        what = f"{VARIABLE}={wanted} is not a failpoint"
+        raise LedgerError(what, "it must name one", nearest(wanted, NAMES), code="unknown-failpoint", failpoint=wanted)
+    if wanted == name:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import AMOUNTS, Entry, Receipt, broken, check_seal, digest
+from gaussmith.ledger.chain import AMOUNTS, LedgerEntry, Receipt, broken, check_seal, digest
 from gaussmith.notations import PYTHON, notation
 
 FORMAT = 2
@@ -60,7 +60,7 @@ class Storage(Protocol):
 
     where: str
 
-    def create(self, first: Entry) -> None:
+    def create(self, first: LedgerEntry) -> None:
         """Create a ledger whose only entry is `first`; refused if one already exists."""
         ...
 
@@ -84,7 +84,7 @@ class Pages:
         self._execute, self._name, self.where = execute, name, where
         self.pinned: Receipt | None = None
 
-    def begin(self, first: Entry) -> None:
+    def begin(self, first: LedgerEntry) -> None:
         """Write the first entry of a new ledger."""
         list(
             self._execute(
@@ -94,7 +94,7 @@ class Pages:
         )
         self._insert(first)
 
-    def append(self, entry: Entry, payload: bytes | None = None) -> None:
+    def append(self, entry: LedgerEntry, payload: bytes | None = None) -> None:
         """Add an entry, its payload if it has one, and move the head."""
         self._insert(entry)
         if payload is not None:
@@ -125,23 +125,23 @@ class Pages:
             raise unreadable(self.where)
         return Receipt(rows[0][0], str(rows[0][1]))
 
-    def last(self) -> Entry | None:
+    def last(self) -> LedgerEntry | None:
         """The newest entry."""
         return next(self._select("ORDER BY seq DESC LIMIT 1"), None)
 
-    def at(self, seq: int) -> Entry | None:
+    def at(self, seq: int) -> LedgerEntry | None:
         """The entry with that number."""
         return next(self._select("AND seq = ?", seq), None)
 
-    def find(self, kind: str, release_id: str) -> Entry | None:
+    def find(self, kind: str, release_id: str) -> LedgerEntry | None:
         """The one entry of that kind for that release."""
         return next(self._select("AND kind = ? AND release_id = ?", kind, release_id), None)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         """All entries, oldest first."""
         return self._select("ORDER BY seq")
 
-    def ends(self) -> tuple[Entry, Entry]:
+    def ends(self) -> tuple[LedgerEntry, LedgerEntry]:
         """The first and the last entry, after checking their hashes and that they match every head.
 
         Every charge does this, in constant time; `verification.py` checks everything else.
@@ -177,7 +177,7 @@ class Pages:
         rows = self._execute("SELECT release_id FROM gaussmith_results WHERE ledger = ?", (self._name,))
         return {str(row[0]) for row in rows}
 
-    def _check_behind(self, head: Receipt, last: Entry) -> None:
+    def _check_behind(self, head: Receipt, last: LedgerEntry) -> None:
         if head.seq > last.seq:
             what = f"its head is entry {head.seq}, its last is entry {last.seq}: it was truncated or rolled back"
             raise broken(self.where, what, code="ledger-rolled-back", entry=head.seq, last=last.seq)
@@ -186,7 +186,7 @@ class Pages:
             what = f"entry {head.seq} is not the one its head names: the history was rewritten"
             raise broken(self.where, what, code="ledger-history-rewritten", entry=head.seq)
 
-    def _insert(self, entry: Entry) -> None:
+    def _insert(self, entry: LedgerEntry) -> None:
         values = [str(getattr(entry, c)) if c in AMOUNTS else getattr(entry, c) for c in COLUMNS]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         list(
@@ -195,16 +195,16 @@ class Pages:
             )
         )
 
-    def _select(self, rest: str, *values: Any) -> Iterator[Entry]:
+    def _select(self, rest: str, *values: Any) -> Iterator[LedgerEntry]:
         statement = f"SELECT {', '.join(COLUMNS)} FROM gaussmith_entries WHERE ledger = ? {rest}"
         return (self._entry(row) for row in self._execute(statement, (self._name, *values)))
 
-    def _entry(self, row: tuple[Any, ...]) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> LedgerEntry:
         fields = dict(zip(COLUMNS, row, strict=True))
         if any(isinstance(value, bytes) for value in row):  # a damaged file may say so of a text
             raise unreadable(self.where)
         try:
-            return Entry(**{**fields, **{name: int(fields[name]) for name in AMOUNTS}})
+            return LedgerEntry(**{**fields, **{name: int(fields[name]) for name in AMOUNTS}})
         except (TypeError, ValueError):
             raise unreadable(self.where) from None
 

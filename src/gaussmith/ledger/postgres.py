@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import Entry
-from gaussmith.ledger.failpoints import failpoint
+from gaussmith.ledger.chain import LedgerEntry, failpoint
 from gaussmith.ledger.pages import FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
 SCHEMES = ("postgresql", "postgres")
@@ -28,7 +27,7 @@ class PostgresStorage:
         self._url, self._name, self.where = split(url)
         self._timeout = timeout
 
-    def create(self, first: Entry) -> None:
+    def create(self, first: LedgerEntry) -> None:
         """Create the tables if they do not exist, then the ledger, in one transaction."""
         with self._session() as (connection, pages):
             # Two sessions creating the same table at once can fail on PostgreSQL even with IF NOT EXISTS,

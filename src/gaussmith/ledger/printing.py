@@ -1,33 +1,107 @@
-"""How a ledger is printed; one that is spent says so in every form."""
+"""Ledgers in plain words and tables: what they are for, every charge, and what is left."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import LedgerError
+from gaussmith.errors import printable
+from gaussmith.ledger.protection import describe_unit
+from gaussmith.ledger.units import UNIT_BITS, round_down
+from gaussmith.numerics.exact import fraction_down
+from gaussmith.report.tables import (
+    MAX_ROWS,
+    framed,
+    heading,
+    html_table,
+    paragraph,
+)
 
 if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger
 
 
-class Printed:
-    """The part of a ledger that prints it."""
+SPENT = "nothing: the budget is spent, and no further release fits"
+BAR = 16
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether no further release fits."""
-        ledger = cast("Ledger", self)
-        return ledger.remaining_guarantee is None or ledger.remaining_epsilon == 0
 
-    def __repr__(self) -> str:
-        ledger = cast("Ledger", self)
-        try:
-            left = "spent" if self.is_spent else f"{100 * ledger.remaining / ledger.budget:.3g} % left"
-        except LedgerError:  # it was moved or is busy; what prints must not fail
-            return f"Ledger({ledger.where!r})"
-        return f"Ledger({ledger.where!r}, {left})"
+def describe_terms(ledger: Ledger) -> list[str]:
+    """What a ledger was created for, in plain words, one item per line."""
+    whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
+    if ledger.keys_delta:
+        budget = f"{lines[0]}; in addition,"
+        if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
+            budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
+        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is reserved for keys found in the data"]
+    if ledger.dataset is not None:
+        lines.append(f"only for the dataset {printable(ledger.dataset)}")
+    unit = ledger.unit
+    lines.append("unit: not set yet" if unit is None else f"unit: {printable(describe_unit(unit))}")
+    return lines
 
-    def _repr_html_(self) -> str:
-        from gaussmith.words.ledgers import ledger_html
 
-        return ledger_html(cast("Ledger", self))
+def describe_left(ledger: Ledger, epsilon: float | None) -> str:
+    """What is left, in one line. `epsilon` is the ledger's `remaining_epsilon`, which is slow to compute."""
+    rest_of_all = ledger.remaining_guarantee
+    if rest_of_all is None or epsilon == 0:
+        return SPENT
+    rest = f"{100 * ledger.remaining / ledger.budget:.3g} % of the budget"
+    if epsilon is not None:
+        rest += f", one more release of ε = {round_down(epsilon, 4):g} at δ = {ledger.guarantee.delta:g}"
+    else:
+        rest += f", one more release of μ = {round_down(rest_of_all.mu, 4):g}"
+    if ledger.keys_delta:
+        keys = part(ledger.keys_budget - ledger.keys_spent)
+        rest += f"; δ = {round_down(keys, 4) if keys > 0 else 0:g} for keys found in the data"
+    return rest
+
+
+def part(units: int) -> float:
+    """Units of κ as a probability, rounded down."""
+    return fraction_down(Fraction(units, 1 << UNIT_BITS))
+
+
+def charge_table(ledger: Ledger, history: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The header of the table of charges, and a row for each."""
+    header = ["time (UTC)", "release", "state", "μ", "ε", *(["κ"] if ledger.keys_delta else []), "share"]
+    rows = [
+        [
+            datetime.fromtimestamp(row["time"], UTC).strftime("%Y-%m-%d %H:%M"),
+            printable(str(row["id"])),
+            row["state"],
+            f"{row['mu']:.4g}",
+            "" if row["epsilon"] is None else f"{row['epsilon']:.4g}",
+            *([f"{row['keys_delta']:.3g}"] if ledger.keys_delta else []),
+            f"{100 * row['share']:.3g} %",
+        ]
+        for row in history
+    ]
+    return [*header, "spent so far"], [
+        [*cells, bar(row["spent"] - row["share"], row["spent"])] for cells, row in zip(rows, history, strict=True)
+    ]
+
+
+def bar(before: float, after: float) -> str:
+    """A bar with what was spent before this release and by it, out of the whole budget.
+
+    >>> bar(0.25, 0.5)
+    '━━━━╸╸╸╸────────  50 %'
+    """
+    first, last = round(BAR * before), round(BAR * after)
+    return f"{'━' * first}{'╸' * (last - first)}{'─' * (BAR - last)} {100 * after:3.0f} %"
+
+
+def ledger_html(ledger: Ledger) -> str:
+    """A ledger for a notebook: its terms, what is left, and its latest charges."""
+    history = ledger.history()
+    header, rows = charge_table(ledger, history[-MAX_ROWS:])
+    cells = [[*row[:-1], f"{100 * each['spent']:.3g} %"] for row, each in zip(rows, history[-MAX_ROWS:], strict=True)]
+    left = describe_left(ledger, ledger.remaining_epsilon)
+    earlier = len(history) - len(rows)
+    body = "".join(paragraph(line) for line in describe_terms(ledger)) + paragraph(f"left: {left}", left == SPENT)
+    if rows:
+        foot = [f"… and {earlier:,} earlier charges: ledger.history()"] if earlier else []
+        body += html_table(header, cells, foot, left=3)
+    return framed(heading(f"Ledger {ledger.where}") + body)

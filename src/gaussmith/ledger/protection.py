@@ -6,13 +6,27 @@ there is no such column and the unit is `EACH_ROW`. The first unit, set at creat
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import Entry, check_seal
+from gaussmith.checks import is_number
+from gaussmith.errors import BudgetError, GuaranteeError, LedgerError
+from gaussmith.ledger.chain import LedgerEntry, canonical, check_seal
 from gaussmith.ledger.pages import unreadable
-from gaussmith.values import dataclass
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import smaller_reading, sqrt_upward
+from gaussmith.privacy.composition import mu_of_pure
+from gaussmith.privacy.gaussian import mu_downward
+from gaussmith.privacy.thresholds import mu_beside
+
+if TYPE_CHECKING:
+    from gaussmith.ledger.book import Ledger, Reservation
+    from gaussmith.privacy.guarantee import Guarantee
+
 
 Unit = tuple[str, ...]
 
@@ -66,7 +80,7 @@ def describe_unit(unit: Unit) -> str:
     return f"all rows with the same {' and '.join(unit)} are one person" if unit else "each row is one person"
 
 
-def find_protection(entries: Iterable[Entry | None], where: str) -> Protection:
+def find_protection(entries: Iterable[LedgerEntry | None], where: str) -> Protection:
     """The protection stated by the first entries; reads only as many entries as needed."""
     found = Protection()
     for entry in entries:
@@ -104,10 +118,128 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
         )
 
 
-def _told(entry: Entry, where: str) -> Protection:
+def _told(entry: LedgerEntry, where: str) -> Protection:
     """What one entry states; a sealed entry that cannot be read was forged."""
     try:
         body = json.loads(entry.body)
         return Protection(body.get("neighbours"), read_unit(body.get("unit")))
     except (AttributeError, ValueError):
         raise unreadable(where) from None
+
+
+# Charges for releases that other tools made of the same data: pure ε-DP, (ε, δ)-DP or Gaussian noise of a known μ.
+#
+# An (ε, δ)-DP mechanism is at least as private as this one: with probability δ it shows everything, otherwise it is
+# randomised response at ε. So it is charged κ = δ, and the smallest μ that covers ε-DP (`numerics.pure`).
+#
+# Its κ may leak in both directions, adding a person and removing one; the κ of keys found in the data in one only,
+# and a ledger for (ε, δ) with K set aside relies on that: its μ keeps K + (1 − K) δ(ε − ln(1 − K); μ) ≤ δ. With leaks
+# in both it must keep K + (1 − K) δ(ε; μ) ≤ δ. The difference of the two squares is charged in addition
+# (docs/theory.md).
+
+MAX_NOTE = 1_000
+"""Limit on the characters of a note."""
+
+
+def larger_reading(number: float) -> Fraction:
+    """The larger of the two meanings of a typed double: its exact value, or the decimal it is written as.
+
+    >>> larger_reading(0.1) == Fraction(0.1), larger_reading(0.3) == Fraction(3, 10)
+    (True, True)
+    """
+    return max(Fraction(number), Fraction(repr(float(number))))
+
+
+def add_release(
+    ledger: Ledger,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    mu: float | None = None,
+    note: str = "",
+    id: str | None = None,
+    neighbours: str | None = None,
+    unit: Any = None,
+) -> Reservation:
+    """Charge a release that another tool made, and store what was said of it. Refused if it does not fit.
+
+    Guarantee: with it, all releases of the ledger together keep its guarantee. Requires (owed): the other release keeps
+    what is stated here, for the same people and neighbours. Rounding: all charges up.
+    """
+    from gaussmith.privacy.guarantee import Guarantee
+
+    _check(epsilon, delta, mu, note)
+    if mu is not None:
+        guarantee, kappa = Guarantee(mu=mu), Fraction(0)
+        stated: dict[str, Any] = {"mu": float(mu)}
+    else:
+        assert epsilon is not None
+        kappa = larger_reading(delta)
+        square = Fraction(mu_of_pure(larger_reading(epsilon))) ** 2
+        if kappa:
+            square += both_ways(ledger.guarantee, ledger.keys_delta)
+        guarantee = Guarantee(mu=sqrt_upward(square))
+        stated = {"epsilon": float(epsilon), "delta": float(delta)}
+    record = {"kind": "release of another tool", "stated": stated, "note": note}
+    asked = hashlib.sha256(canonical(record).encode()).hexdigest()
+    try:
+        made = ledger.reserve(
+            id, asked, guarantee, neighbours=neighbours, unit=unit, keys_delta=kappa,
+            note={"made by": "another tool", **stated, "note": note},
+        )  # fmt: skip
+    except BudgetError as error:
+        if error.code != "keys-budget-exceeded":
+            raise
+        raise _no_room(delta, error.remaining, ledger.where) from None
+    ledger.store(made.release_id, canonical(record).encode())
+    return made
+
+
+def _no_room(delta: float, left: Any, where: str) -> BudgetError:
+    """The error for a release of another tool whose δ does not fit."""
+    fits = f"at most δ={float(left):.3g} fits" if left else "create the ledger with keys_delta"
+    return BudgetError(
+        f"a release of another tool with δ={delta:g}, more than is set aside in ledger={where}",
+        "the δ of other tools comes from a part of δ that is set aside when a ledger is created; nothing was charged",
+        f"{fits}; or state a release with Gaussian noise by its μ or ρ, which needs none",
+        requested=delta,
+        remaining=left,
+        code="no-room-for-other-delta",
+        ledger=where,
+    )
+
+
+def both_ways(whole: Guarantee, K: Fraction) -> Fraction:
+    """What is charged of μ² beside an (ε, δ)-DP release, because its κ may leak in both directions; rounded up.
+
+    0 for a ledger whose budget is stated as μ or ρ: its statement is "up to a probability of K" in both directions.
+
+    >>> from gaussmith.privacy.guarantee import Guarantee
+    >>> 0 < both_ways(Guarantee(epsilon=3, delta=1e-6), Fraction(1, 10**7)) < 1e-6
+    True
+    """
+    if not K or whole.epsilon is None or whole.delta is None:
+        return Fraction(0)
+    epsilon, delta = smaller_reading(whole.epsilon), smaller_reading(whole.delta)
+    one_way = Fraction(mu_beside(epsilon, delta, K))
+    return one_way**2 - Fraction(mu_downward(epsilon, (delta - K) / (1 - K))) ** 2
+
+
+def _check(epsilon: object, delta: object, mu: object, note: object) -> None:
+    if (epsilon is None) == (mu is None):
+        raise GuaranteeError(
+            "a release of another tool without epsilon or mu" if epsilon is None else "epsilon beside mu",
+            "state what the other tool promises: epsilon (and delta, if it is not 0), or mu for Gaussian noise",
+            f"write {setting('epsilon', 1)} and {setting('delta', 1e-6)}, or {setting('mu', 0.5)} where its noise is "
+            "Gaussian with σ = 2 × sensitivity",
+            code="other-release-without-guarantee",
+        )
+    if mu is None and not (is_number(epsilon) and 0 < epsilon <= 100):
+        rule = "ε of another tool must be above 0 and at most 100"
+        raise GuaranteeError(f"epsilon={epsilon!r}", rule, "check it", code="other-epsilon-out-of-range")
+    if not (is_number(delta) and 0 <= delta < 1) or (mu is not None and delta):
+        rule = "δ of another tool is a probability below 1, and there is none beside mu"
+        raise GuaranteeError(f"delta={delta!r}", rule, "leave it out for pure ε-DP", code="other-delta-out-of-range")
+    if not isinstance(note, str) or len(note) > MAX_NOTE or not note.isprintable():
+        rule = f"a note is printable text of at most {MAX_NOTE:,} characters"
+        raise LedgerError("note cannot be kept", rule, "shorten it", code="other-note-unusable")

@@ -18,8 +18,7 @@ from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import Entry, Receipt
-from gaussmith.ledger.failpoints import failpoint
+from gaussmith.ledger.chain import LedgerEntry, Receipt, failpoint
 from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unreadable
 
 APPLICATION_ID = 0x474D4C31  # "GML1": how a file is known to be a ledger before any table of it is read
@@ -54,7 +53,7 @@ class SqliteStorage:
         self._timeout = timeout
         self._tidied = False
 
-    def create(self, first: Entry) -> None:
+    def create(self, first: LedgerEntry) -> None:
         """Build the file aside, then link it into place: it appears complete or not at all; nothing is replaced."""
         if self._path.exists():
             raise existing(self.where)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError
 from gaussmith.numerics.exact import smaller_reading
-from gaussmith.numerics.found_keys import mu_beside
+from gaussmith.privacy.thresholds import mu_beside
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
 
 UNIT_BITS = 256
 NO_KEYS = Fraction(0)
@@ -76,11 +76,11 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
     μ or ρ: up to a probability of K). Requires: a finite μ above 0, K below a stated δ (both checked).
     Rounding: a typed ρ, ε or δ is read as its double or its decimal, whichever is smaller.
 
-    >>> from gaussmith.guarantee import Guarantee
+    >>> from gaussmith.privacy.guarantee import Guarantee
     >>> budget_square(Guarantee(rho=0.1)), budget_square(Guarantee(mu=1.5))
     (Fraction(1, 5), Fraction(9, 4))
     """
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.privacy.guarantee import Guarantee
 
     if not isinstance(guarantee, Guarantee):
         raise GuaranteeError(
@@ -160,7 +160,7 @@ def largest_mu(units: int) -> float:
 
 def guarantee_of(units: int) -> Guarantee | None:
     """The guarantee that corresponds to `units`, rounded down; None if there are too few."""
-    from gaussmith.guarantee import SMALLEST_MU, Guarantee
+    from gaussmith.privacy.guarantee import SMALLEST_MU, Guarantee
 
     mu = largest_mu(units)
     return Guarantee(mu=mu) if mu >= SMALLEST_MU else None

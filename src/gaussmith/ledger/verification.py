@@ -6,15 +6,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import Entry, Receipt, broken, check_links, digest
+from gaussmith.ledger.chain import LedgerEntry, Receipt, broken, check_links, digest
 from gaussmith.ledger.pages import Pages
 from gaussmith.ledger.protection import Protection, Unit, find_protection, read_unit
 from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, keys_units, square_units
-from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
     )
 
 
-def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry], dict[str, Entry]]:
-    from gaussmith.guarantee import Guarantee
+def _check_accounts(entries: list[LedgerEntry], where: str) -> tuple[dict[str, LedgerEntry], dict[str, LedgerEntry]]:
+    from gaussmith.privacy.guarantee import Guarantee
 
-    reserved: dict[str, Entry] = {}
-    stored: dict[str, Entry] = {}
+    reserved: dict[str, LedgerEntry] = {}
+    stored: dict[str, LedgerEntry] = {}
     budget = keys_budget = spent = keys_spent = 0
     told = Protection()
     for entry in entries:
@@ -125,7 +125,7 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
     return reserved, stored
 
 
-def _given_back(body: dict[str, Any], reserved: Entry | None, entry: Entry, where: str) -> int:
+def _given_back(body: dict[str, Any], reserved: LedgerEntry | None, entry: LedgerEntry, where: str) -> int:
     """What a release in stages that ended early gives back of its charge: 0 or less, and never more than it."""
     due = square_units(Fraction(body["taken"])) - (0 if reserved is None else reserved.charge)
     if reserved is None or due > 0:
@@ -134,7 +134,7 @@ def _given_back(body: dict[str, Any], reserved: Entry | None, entry: Entry, wher
     return due
 
 
-def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, where: str) -> Protection:
+def _follow_protection(told: Protection, body: dict[str, Any], entry: LedgerEntry, where: str) -> Protection:
     """The protection stated up to this entry, which may state nothing or the same."""
     neighbours = body.get("neighbours")
     try:
@@ -152,14 +152,14 @@ def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, whe
     return Protection(told.neighbours if neighbours is None else neighbours, told.unit if unit is None else unit)
 
 
-def _check_close(recorded: Fraction, square: Fraction, entry: Entry, where: str) -> None:
+def _check_close(recorded: Fraction, square: Fraction, entry: LedgerEntry, where: str) -> None:
     # Not to the last bit: the version that wrote it may have computed μ for (ε, δ) a little less tightly, or more.
     if abs(recorded - square) > square / 10**9:
         what = f"entry {entry.seq} records a μ that does not match its guarantee"
         raise broken(where, what, code="ledger-mu-wrong", entry=entry.seq)
 
 
-def _check_results(pages: Pages, stored: dict[str, Entry], where: str) -> None:
+def _check_results(pages: Pages, stored: dict[str, LedgerEntry], where: str) -> None:
     for release_id, entry in stored.items():
         payload = pages.payload(release_id)
         if payload is None or digest(payload) != entry.payload_hash:
@@ -170,7 +170,7 @@ def _check_results(pages: Pages, stored: dict[str, Entry], where: str) -> None:
         raise broken(where, what, code="stored-release-not-in-chain", id=release_id)
 
 
-def _check_expected(entries: list[Entry], text: str, where: str) -> None:
+def _check_expected(entries: list[LedgerEntry], text: str, where: str) -> None:
     if re.fullmatch(r"[0-9a-f]{64}", text.strip()):
         if all(entry.hash != text.strip() for entry in entries):
             what = f"it does not contain the expected head {text.strip()[:12]}…: it was rolled back or replaced"
@@ -179,7 +179,7 @@ def _check_expected(entries: list[Entry], text: str, where: str) -> None:
         _check_receipt(entries, Receipt.read(text), where, "the expected head")
 
 
-def _check_receipt(entries: list[Entry], receipt: Receipt, where: str, name: str) -> None:
+def _check_receipt(entries: list[LedgerEntry], receipt: Receipt, where: str, name: str) -> None:
     if receipt.seq >= len(entries):
         what = f"{name} is entry {receipt.seq}, its last is entry {len(entries) - 1}: it was truncated or rolled back"
         raise broken(where, what, code="ledger-rolled-back", entry=receipt.seq, last=len(entries) - 1)

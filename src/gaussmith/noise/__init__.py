@@ -8,6 +8,6 @@
 
 from __future__ import annotations
 
-from gaussmith.noise.normal import DEFAULT_BITS, normal_integers
+from gaussmith.noise.gaussian import DEFAULT_BITS, normal_integers
 
 __all__ = ["DEFAULT_BITS", "normal_integers"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -214,3 +215,202 @@ def _check_not_negative(holds: bool) -> None:
             "check the bounds, radii or weights this number came from",
             code="negative-number-rounded-up",
         )
+
+
+# Exact products of doubles and whole numbers, rounded once at the end: a double is an integer and a power of two.
+
+Array = npt.NDArray[np.float64]
+Words = npt.NDArray[np.int64]
+Integers = Sequence[int] | Words
+"""Whole numbers: 64-bit words where they are known to fit, Python's own where not. Both are exact."""
+
+
+FEW = 32
+"""Vectors of fewer numbers are quicker in Python's integers than in numpy's words."""
+
+
+def integer_rows(matrix: Array) -> tuple[list[list[int]], list[int]]:
+    """Each row as integers and one power of two: entry = mantissa · 2^exponent, exactly."""
+    fractions, powers = np.frexp(matrix)
+    whole = np.ldexp(fractions, 53).astype(np.int64).tolist()
+    rows, exponents = [], []
+    for entries, power in zip(whole, powers, strict=True):
+        least = int(power.min()) - 53
+        rows.append([m << (int(p) - 53 - least) for m, p in zip(entries, power, strict=True)])
+        exponents.append(least)
+    return rows, exponents
+
+
+def common_power(numbers: Sequence[float]) -> tuple[list[int], int]:
+    """Doubles as integers over one power of two: number = integer · 2^exponent, exactly."""
+    rows, exponents = integer_rows(np.array([numbers], float))
+    return rows[0], exponents[0]
+
+
+def python(vector: Integers) -> Sequence[int]:
+    """As Python integers, which do not overflow."""
+    return vector.tolist() if isinstance(vector, np.ndarray) else vector
+
+
+def shift(value: int, exponent: int) -> int:
+    """round(value · 2^exponent), halves up, in integers."""
+    if exponent >= 0:
+        return value << exponent
+    return (value + (1 << (-exponent - 1))) >> -exponent
+
+
+def scale_exactly(entries: Array, vector: Integers) -> Integers:
+    """round(entries[j] · vector[j]) for each j, exactly: a double is a 53-bit integer and a power of two."""
+    fractions, powers = np.frexp(entries)
+    mantissas = np.ldexp(fractions, 53).astype(np.int64)
+    shifts = 53 - powers
+    if isinstance(vector, np.ndarray) and len(vector) >= FEW:
+        small = np.abs(entries) * (np.abs(vector.astype(float)) + 1.0) < 2.0**61
+        if (small & (shifts > 0) & (shifts < 128)).all():
+            return _scale_words(mantissas, vector, shifts)
+    whole = python(vector)
+    return [shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), whole, shifts.tolist(), strict=True)]
+
+
+def multiply_words(a: Any, b: Any) -> tuple[Any, Any]:
+    """The product of unsigned words of 64 bits in two words: the upper and the lower one."""
+    half = np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & half, a >> np.uint64(32), b & half, b >> np.uint64(32)
+    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    carry = (low >> np.uint64(32)) + (middle & half) + (other & half)
+    low = (low & half) | (carry << np.uint64(32))
+    return high + (middle >> np.uint64(32)) + (other >> np.uint64(32)) + (carry >> np.uint64(32)), low
+
+
+def _scale_words(mantissas: Words, vector: Words, shifts: Words) -> Words:
+    """round(mantissa · vector / 2^shift), halves up, through products of 128 bits in two words.
+
+    Requires (checked by the caller): 0 < shift < 128, results below 2^62.
+    """
+    negative = (mantissas < 0) ^ (vector < 0)
+    high, low = multiply_words(np.abs(mantissas).view(np.uint64), np.abs(vector).view(np.uint64))
+    # Add half a unit; of a negative product, whose size is rounded here, the half itself must round towards zero.
+    s = shifts.astype(np.uint64)
+    below = s <= 64
+    unit_low = np.where(below, np.uint64(1) << np.minimum(s - 1, np.uint64(63)), np.uint64(0))
+    unit_high = np.where(below, np.uint64(0), np.uint64(1) << np.maximum(s, np.uint64(65)) - np.uint64(65))
+    borrow = negative.astype(np.uint64)
+    unit_high = unit_high - ((unit_low == 0) & negative)
+    unit_low = unit_low - borrow  # wraps to all ones where the unit lies in the high word
+    total = low + unit_low
+    high = high + unit_high + (total < low)
+    inner = np.where(
+        s < 64,
+        (total >> np.minimum(s, np.uint64(63))) | np.where(s < 64, high << (np.uint64(64) - np.clip(s, 1, 63)), 0),
+        high >> np.clip(s, 64, 127) - np.uint64(64),
+    )
+    sized = inner.astype(np.int64)
+    return np.asarray(np.where(negative, -sized, sized))
+
+
+# Exact products with many whole numbers at once, in words of 64 bits where these hold them.
+#
+# What is found is the integer that Python's own arithmetic gives; where words might not hold it, that is used.
+
+LONGEST = 61
+"""Bits of the results that are kept in words: noise of 60 bits can be added to them."""
+
+
+def is_small(shape: tuple[int, int]) -> bool:
+    """Whether a matrix has few rows and columns, and may be written out for `multiply_rows`."""
+    return max(shape) <= FEW
+
+
+def sum_exactly(numbers: Integers) -> int:
+    """The sum of whole numbers.
+
+    >>> sum_exactly(np.full(4, 2**62)) == 2**64
+    True
+    """
+    if isinstance(numbers, np.ndarray) and len(numbers) >= FEW:
+        largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
+        if largest * len(numbers) < 1 << 63:
+            return int(numbers.sum())
+    return sum(python(numbers))
+
+
+def map_integers(rule: Callable[[int], int], numbers: Integers, end: Sequence[int] = ()) -> Integers:
+    """rule(n) for each whole number n, and then `end`. If few numbers occur often, each goes through the rule once.
+
+    >>> map_integers(lambda n: n * 2**40, np.arange(64) % 3, [5])[-3:].tolist()
+    [2199023255552, 0, 5]
+    """
+    if isinstance(numbers, np.ndarray) and len(numbers) >= FEW:
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < len(numbers) // 2:
+            table = list(map(rule, range(low, high + 1)))
+            if all(abs(value) < 1 << LONGEST for value in (*table, *end)):
+                found = np.empty(len(numbers) + len(end), np.int64)
+                found[len(numbers) :] = end
+                above = numbers if low == 0 else numbers - low
+                np.array(table, np.int64).take(above, out=found[: len(numbers)], mode="wrap")  # all are in range
+                return found
+    return [*map(rule, python(numbers)), *end]
+
+
+def multiply_rows(matrix: Array, vectors: Words) -> Words | None:
+    """round(matrix · v), halves up, for each row v of `vectors`; None where words might not hold it.
+
+        matrix[i, j] = mantissa · 2^(power − 53),
+        out[g, i] = floor(2^-s Σ_j mantissa_j · (v_gj · 2^(power_j − least)) + ½)
+
+    with s = 53 − least. Mantissas have 53 bits and shifted numbers at most 62, so 2^10 products add up in 128 bits.
+
+    >>> multiply_rows(np.array([[0.5, 3.0], [1e9, -1.0]]), np.array([[1, 2], [-3, 0]])).tolist()
+    [[7, 999999998], [-1, -3000000000]]
+    """
+    sizes = [max(abs(int(v.min())), abs(int(v.max()))) for v in vectors.T] if len(vectors) else [0] * vectors.shape[1]
+    if matrix.shape[1] > 1 << 10:
+        return None
+    found = [_multiply_row(row, vectors, sizes) for row in matrix]
+    rows = [row for row in found if row is not None]
+    return np.column_stack(rows) if rows and len(rows) == len(found) else None
+
+
+def _multiply_row(row: Array, vectors: Words, sizes: Sequence[int]) -> Words | None:
+    used = [j for j in range(len(row)) if row[j] and sizes[j]]
+    if not used:
+        return np.zeros(len(vectors), np.int64)
+    fractions, powers = np.frexp(row)
+    mantissas, least = np.ldexp(fractions, 53).astype(np.int64).tolist(), min(int(powers[j]) for j in used)
+    shifts, s = [int(power) - least for power in powers], 53 - least
+    fits = all(shifts[j] < 62 and sizes[j] << shifts[j] < 1 << 62 for j in used)
+    if not fits or not 0 < s < 126 or sum(abs(float(row[j])) * (sizes[j] + 1.0) for j in used) >= 2.0**LONGEST:
+        return None
+    high = low = np.zeros(len(vectors), np.uint64)
+    for j in used:
+        shifted = vectors[:, j] << shifts[j]
+        high, low = _add(high, low, *_signed_product(mantissas[j], shifted))
+    half = 1 << (s - 1)
+    high, low = _add(high, low, np.uint64(half >> 64), np.uint64(half & ((1 << 64) - 1)))
+    return _shifted_words(high, low, s)
+
+
+Unsigned = npt.NDArray[np.uint64]
+
+
+def _signed_product(mantissa: int, numbers: Words) -> tuple[Unsigned, Unsigned]:
+    """The product in two words, as the complement of two where it is negative."""
+    high, low = multiply_words(np.uint64(abs(mantissa)), np.abs(numbers).view(np.uint64))
+    negative = (numbers < 0) ^ (mantissa < 0)
+    flipped = ~low + np.uint64(1)
+    return np.where(negative, ~high + (flipped == 0), high), np.where(negative, flipped, low)
+
+
+def _add(
+    high: Unsigned, low: Unsigned, more_high: Unsigned | np.uint64, more_low: Unsigned | np.uint64
+) -> tuple[Unsigned, Unsigned]:
+    total = low + more_low
+    return high + more_high + (total < low), total
+
+
+def _shifted_words(high: Unsigned, low: Unsigned, s: int) -> Words:
+    """The signed number of two words, divided by 2^s and rounded down; it must fit one word."""
+    if s >= 64:
+        return high.view(np.int64) >> (s - 64)
+    return ((low >> np.uint64(s)) | (high << np.uint64(64 - s))).view(np.int64)

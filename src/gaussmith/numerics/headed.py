@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Bordered, Dense, Integers, Matrix, NormBounds
+from gaussmith.errors import PlanError, damaged_plan
+from gaussmith.numerics.exact import Array, Integers, python
+from gaussmith.numerics.matrices import Bordered, Dense, Matrix
 from gaussmith.numerics.packed_arrays import pack, unpack
-from gaussmith.numerics.products import python
-from gaussmith.values import dataclass
 
 Places = npt.NDArray[np.int64]
 
@@ -93,9 +93,6 @@ class Headed(Matrix):
         full[np.ix_(self.at, self.over)] += self.head
         return full
 
-    def largest(self, bounds: NormBounds) -> float:
-        return self._refuse_kind() if bounds.headed is None else bounds.headed(self)
-
     def to_dict(self) -> dict[str, Any]:
         places = {"at": self.at.tolist(), "over": self.over.tolist()}
         return {"kind": "headed", "rest": self.rest.to_dict(), "head": pack(self.head), **places}
@@ -103,10 +100,9 @@ class Headed(Matrix):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Headed:
         """The matrix that `to_dict` described."""
-        from gaussmith.numerics.linear import matrix_from_dict
+        from gaussmith.numerics.matrices import matrix_from_dict
 
         rest = matrix_from_dict(fields["rest"]).as_bordered()
         if rest is None:
-            what, rule = "a headed matrix over dense rows", "the rows outside its head must have one entry each"
-            raise PlanError(what, rule, "plan again", code="headed-matrix-over-dense-rows")
+            raise damaged_plan("a headed matrix over dense rows")
         return cls(rest, np.array(fields["at"], np.int64), np.array(fields["over"], np.int64), unpack(fields["head"]))

@@ -6,16 +6,17 @@ answers is never written down; its Gram matrix comes from differences in two dir
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.errors import damaged_plan
+from gaussmith.numerics.exact import Array, Integers
+from gaussmith.numerics.matrices import Matrix
 from gaussmith.numerics.packed_arrays import pack, unpack
-from gaussmith.values import dataclass
 
 Places = npt.NDArray[np.int64]
 
@@ -79,8 +80,7 @@ class Intervals(Matrix):
         cells = len(self.inner) if self.inner.ndim == 2 else -1
         sound = self.starts.shape == self.stops.shape and bool(np.isfinite(self.inner).all())
         if not sound or not bool(((self.starts >= 0) & (self.starts < self.stops) & (self.stops <= cells)).all()):
-            rule = "each must start before it stops, within the cells"
-            raise PlanError("intervals out of range", rule, "plan again", code="intervals-out-of-place")
+            raise damaged_plan("intervals out of range")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,9 +98,7 @@ class Intervals(Matrix):
         return np.asarray(C[self.stops] - C[self.starts])
 
     def exact_times(self, vector: Integers) -> NoReturn:
-        raise PlanError(
-            "intervals as a lift", "they only compute answers, in doubles", "plan again", code="intervals-as-lift"
-        )
+        raise damaged_plan("intervals as a lift")
 
     def scaled(self, columns: Array) -> Intervals:
         return Intervals(self.starts, self.stops, self.inner * columns, self.closed)

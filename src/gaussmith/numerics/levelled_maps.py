@@ -18,18 +18,16 @@ so cells are scaled first, by one whole number for each r. What is then read of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.exact import sqrt_upward
-from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
-from gaussmith.numerics.products import scale_exactly
+from gaussmith.errors import damaged_plan
+from gaussmith.numerics.exact import Array, Integers, Words, scale_exactly, sqrt_upward
+from gaussmith.numerics.matrices import Matrix, NormBounds
 from gaussmith.numerics.reflected_maps import COLUMN_BITS
-from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -123,12 +121,7 @@ class LevelledLift(Matrix):
         fits = fits and self.columns.shape == self.tree.kinds.shape
         fits = fits and bool(((self.columns > 0) & (self.columns <= 1 << COLUMN_BITS)).all())
         if not fits or not np.isfinite(np.append(self.sizes, self.root)).all() or not (self.sizes > 0).all():
-            raise PlanError(
-                "a lift of a tree with numbers that do not fit",
-                "it has one positive number for each level, and for each kind of cells",
-                "plan again",
-                code="levelled-matrix-malformed",
-            )
+            raise damaged_plan("a lift of a tree with numbers that do not fit")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -190,8 +183,7 @@ class LevelledLift(Matrix):
 
     def scaled(self, columns: Array) -> LevelledLift:
         if not (columns == columns[0]).all():
-            what, rule = "columns with different scales", "the lift of a tree has one scale for all columns"
-            raise PlanError(what, rule, "plan again", code="levelled-columns-scaled-apart")
+            raise damaged_plan("columns with different scales")
         return replace(self, root=self.root * float(columns[0]), sizes=self.sizes * float(columns[0]))
 
     def row_norms(self) -> Array:
@@ -304,7 +296,7 @@ class LevelledDecode(Matrix):
         ]
 
     def exact_times(self, vector: Integers) -> NoReturn:
-        raise PlanError("answers as a lift", "they are computed in doubles only", "plan again", code="answers-as-lift")
+        raise damaged_plan("answers as a lift")
 
     def scaled(self, columns: Array) -> NoReturn:
         self._refuse_kind()
@@ -341,6 +333,7 @@ class LevelledDecode(Matrix):
         return np.append(found, found[0]) if self.counted else found
 
     def row_norms(self) -> Array:
+        """The norm of each row: the standard errors of the answers at μ = 1, node by node without the matrix."""
         return self._norms if self.rows is None else self._norms[self.rows]
 
     def row(self, i: int) -> Array:

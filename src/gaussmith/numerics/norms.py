@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from gaussmith.numerics.exact import Array
 
 _UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.products import Array, Words
+from gaussmith.errors import damaged_plan
+from gaussmith.numerics.exact import Array, Words
 
 MAX_WRITTEN_OUT = 4096
 """Limit on the numbers saved as text; larger arrays are saved as the bytes of their doubles."""
@@ -34,15 +34,12 @@ def unpack(packed: Any) -> Array:
         try:
             matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
         except ValueError:
-            raise PlanError(
-                "a damaged matrix", "its bytes must be as they were saved", "plan again", code="stored-matrix-damaged"
-            ) from None
+            raise damaged_plan("a damaged matrix") from None
         matrix = matrix.astype(float)
     else:
         matrix = np.array(packed, float)
     if not np.isfinite(matrix).all():
-        what = "a matrix with NaN or infinity"
-        raise PlanError(what, "a plan is made of finite numbers", "plan again", code="stored-matrix-not-finite")
+        raise damaged_plan("a matrix with NaN or infinity")
     return matrix
 
 

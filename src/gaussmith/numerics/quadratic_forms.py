@@ -24,14 +24,13 @@ Everything is divided by max λ first, and equal weights are counted, not repeat
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import DomainError
-from gaussmith.values import dataclass
-
-Array = npt.NDArray[np.float64]
+from gaussmith.numerics.exact import Array
 
 STEP = 0.07  # in w; the error is about e^(−2π·0.4/STEP)
 STEP_AT_SADDLE = 0.5  # in standard deviations of a sharp saddle point, if that is shorter

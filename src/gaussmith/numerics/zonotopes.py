@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -22,11 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.products import integer_rows
-from gaussmith.values import dataclass
+from gaussmith.errors import PlanError, damaged_plan
+from gaussmith.numerics.exact import Array, integer_rows
 
-Array = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.uint8]
 Columns = list[tuple[int, ...]]
 
@@ -119,8 +118,7 @@ def find_vertices(generators: Array) -> Vertices:
     """
     H = np.ascontiguousarray(generators, np.float64)
     if not np.isfinite(H).all():
-        what, rule = "generators that are not finite", "a matrix of answers holds finite numbers"
-        raise PlanError(what, rule, "plan again", code="generators-not-finite")
+        raise damaged_plan("generators that are not finite")
     H = H[H.any(axis=1)]
     return _find(H.tobytes(), H.shape)
 

@@ -3,31 +3,418 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.checks import is_number, is_whole
+from gaussmith.checks import CONFIDENCE, checks_arguments, is_number, is_whole
 from gaussmith.errors import PlanError, nearest
-from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.linear import Array
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.noise_covariances import NoiseCovariances
-from gaussmith.releases.contrast import EXACT, HELD, RECOVERED, Contrast, Weighted
-from gaussmith.releases.contrast_intervals import MAX_TOGETHER, shared_width, width_of_all
-from gaussmith.releases.group_keys import nearest_group
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.error_distribution import ErrorLaw, normal_width
+from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, combine
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.quantities import Quantity, kinds_of
+from gaussmith.releases.release import nearest_group
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
+from gaussmith.statistics.mean import fieller_intervals
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl
 
     from gaussmith.releases.release import Release
+
+
+# Intervals of differences, contrasts and ratios of answers that have intervals of their own.
+#
+# Where all answers are linear, or ratios over one denominator, the interval is exact: normal, or Fieller's. Otherwise
+# it is recovered from the intervals of the answers. With l_i ≤ x_i ≤ u_i the interval of each, ρ_ij the correlation
+# of the noise and a_i the distance from c_i·x_i to the lower end of the interval of c_i·x_i,
+#
+#     lower end of Σ c_i x_i  =  Σ c_i x_i − √(Σ_ij ρ_ij a_i a_j)
+#
+# (the method of variance estimates recovery, MOVER, of Zou and Donner). For normal answers it is exact; for means it
+# keeps the lean of Fieller's intervals, which the delta method loses. Where a correlation is not known, distances add
+# up.
+
+MAX_TOGETHER = 400
+"""Limit on contrasts whose correlations are used for intervals that hold all at once; beyond, Šidák's bound is used."""
+
+MAX_AGAINST_MEAN = 20
+"""Limit on groups against their mean whose common width is computed; beyond, Šidák's bound is as good."""
+
+CLOSE = 1e-9
+"""How well a correlation matrix must fit one common draw to be taken for such a one."""
+
+
+def recovered_interval(
+    factors: Array, values: Array, lower: Array, upper: Array, correlations: Array | None
+) -> tuple[Array, Array]:
+    """The interval of Σ factors · values, from the intervals of the values; infinite where one of them is.
+
+    Values and ends are on the last axis; axes before it are several releases.
+
+    >>> lower, upper = np.array([2.0, -3.0]), np.array([8.0, 5.0])
+    >>> ends = recovered_interval(np.array([1.0, -1.0]), np.array([5.0, 1.0]), lower, upper, np.eye(2))
+    >>> float(ends[0]), float(ends[1])
+    (-1.0, 9.0)
+    """
+    found = values @ factors
+    known = np.isfinite(lower).all(axis=-1) & np.isfinite(upper).all(axis=-1) & np.isfinite(found)
+    with np.errstate(invalid="ignore"):
+        below, above = values - lower, upper - values
+        down = np.abs(factors) * np.where(factors > 0, below, above)
+        up = np.abs(factors) * np.where(factors > 0, above, below)
+        if correlations is None:
+            far = [each.sum(axis=-1) for each in (down, up)]
+        else:
+            R = correlations * np.outer(np.sign(factors), np.sign(factors))
+            squares = [np.einsum("...i,...ij,...j->...", each, R, each) for each in (down, up)]
+            far = [np.sqrt(np.maximum(square, 0.0)) for square in squares]
+    return np.where(known, found - far[0], -np.inf), np.where(known, found + far[1], np.inf)
+
+
+def recovered_ratio(
+    top: tuple[Array, Array, Array], bottom: tuple[Array, Array, Array], correlation: Array | None
+) -> tuple[Array, Array]:
+    """The interval of top / bottom, each given as (value, lower end, upper end).
+
+    All ratios r for which 0 lies in the recovered interval of top − r · bottom: Fieller's interval for normal ones.
+    The whole line where the bottom may be 0.
+
+    >>> ends = recovered_ratio((np.array(6.0), np.array(5.0), np.array(8.0)), (np.array(3.0),) * 3, np.array(0.0))
+    >>> round(float(ends[0]), 3), round(float(ends[1]), 3)
+    (1.667, 2.667)
+    """
+    a, a_low, a_high = (np.asarray(each, float) for each in top)
+    b, b_low, b_high = (np.asarray(each, float) for each in bottom)
+    known = np.isfinite([a, a_low, a_high, b, b_low, b_high]).all(axis=0) & ((b_low > 0) | (b_high < 0))
+    turned = b < 0
+    a, a_low, a_high = (np.where(turned, -one, other) for one, other in ((a, a), (a_high, a_low), (a_low, a_high)))
+    b, b_low, b_high = (np.where(turned, -one, other) for one, other in ((b, b), (b_high, b_low), (b_low, b_high)))
+
+    def end(side: int) -> Array:
+        """The end below (0) or above (1) the ratio, of the sign that it turns out to have."""
+        near = (a - a_low) if side == 0 else (a_high - a)
+        ends = []
+        for sign in (1, -1):
+            far = (b_high - b) if (sign > 0) == (side == 0) else (b - b_low)
+            rho = -float(sign) if correlation is None else correlation
+            ends.append(fieller_intervals(1.0, a, b, near * near, far * far, rho * near * far)[side])
+        return np.where(ends[0] >= 0, ends[0], ends[1])
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower, upper = end(0), end(1)
+    return np.where(known, lower, -np.inf), np.where(known, upper, np.inf)
+
+
+def shared_width(width: float, size: int) -> float:
+    """Standard errors to either side of `size` intervals that fail together as seldom as one of `width`: Bonferroni.
+
+    >>> round(shared_width(1.959964, 1), 3), round(shared_width(1.959964, 2), 3)
+    (1.96, 2.241)
+    """
+    from scipy.special import ndtr, ndtri  # imported when used, for a short start-up
+
+    return float(-ndtri(ndtr(-width) / size))
+
+
+def width_of_all(confidence: float, covariance: Array | None, size: int) -> float:
+    """Standard errors to either side of intervals that hold for all of `size` contrasts at once.
+
+    Exact where the noise of the contrasts is their own and one common draw (all groups against one group, or two
+    contrasts), and for groups with equal noise against their mean; otherwise by Šidák's inequality, never too small.
+
+    >>> against_one, against_mean = np.full((3, 3), 1.0) + np.eye(3), np.eye(3) - 1 / 3
+    >>> [round(width_of_all(0.95, C, 3), 3) for C in (against_one, against_mean)], round(normal_width(0.95, 3), 3)
+    ([2.349, 2.344], 2.388)
+    """
+    sidak = normal_width(confidence, size)
+    if covariance is None or size == 1:
+        return sidak
+    sigma = np.sqrt(np.diag(covariance))
+    if not (np.isfinite(sigma).all() and (sigma > 0).all()):
+        return sidak
+    R = covariance / np.outer(sigma, sigma)
+    apart = _distinct(R)
+    R = R[np.ix_(apart, apart)]
+    if len(apart) == 1:
+        return normal_width(confidence)
+    if (
+        2 < len(R) <= MAX_AGAINST_MEAN
+        and np.abs(R - np.eye(len(R)) + (1 - np.eye(len(R))) / (len(R) - 1)).max() <= CLOSE
+    ):
+        return min(sidak, _width_against_mean(confidence, len(R)))
+    shares = _common_draw(R)
+    if shares is None:
+        return normal_width(confidence, len(apart))
+    law = ErrorLaw(np.sqrt(1 - shares * shares), shares)
+    return min(sidak, law.maximum_error(confidence))
+
+
+def _width_against_mean(confidence: float, size: int) -> float:
+    """The same for `size` equal independent noises less their mean.
+
+    The distances from the mean are independent of it, so that they stay within m with the chance of |e_i| ≤ m for all
+    i given that their sum is 0. With φ(t) = E cos(te) over |e| ≤ m that is √(2π size) · ∫ φ(t)^size dt / 2π. The sum is
+    at most size · m, so that adding up at steps below 2π/(size · m) gives the integral itself.
+    """
+    x, w = np.polynomial.legendre.leggauss(400)
+    scale = np.sqrt(1 - 1 / size)  # of the distances, beside the noises
+
+    def chance(width: float) -> float:
+        m = width * scale
+        step = 2 * np.pi / (1.01 * size * m)
+        t = np.arange(0.0, 10 + 150 / size, step)
+        cosines = np.cos(np.outer(t, m * x)) @ (w * m * np.exp(-((m * x) ** 2) / 2)) / np.sqrt(2 * np.pi)
+        powers = cosines**size
+        return float(np.sqrt(2 * np.pi * size) * (2 * powers.sum() - powers[0]) * step / (2 * np.pi))
+
+    low, high = normal_width(confidence), normal_width(confidence, size) + 0.01
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle) < confidence else (low, middle)
+    return high
+
+
+def _distinct(R: Array) -> list[int]:
+    """One of all contrasts that are the same but for their sign."""
+    kept: list[int] = []
+    for i in range(len(R)):
+        if not any(abs(R[i, j]) > 1 - 1e-12 for j in kept):
+            kept.append(i)
+    return kept
+
+
+def _common_draw(R: Array) -> Array | None:
+    """Shares s with R_ij = s_i s_j beside the diagonal and |s_i| < 1; None where there are none."""
+    size = len(R)
+    if size == 1:
+        return np.zeros(1)
+    if size == 2:
+        root = np.sqrt(abs(R[0, 1]))
+        return np.array([root, np.sign(R[0, 1]) * root])
+    off = R - np.diag(np.diag(R))
+    if np.abs(off).max() <= CLOSE:
+        return np.zeros(size)
+    i, j = divmod(int(np.abs(off).argmax()), size)
+    k = next(m for m in np.argsort(-np.abs(off[i]) * np.abs(off[j])) if m not in (i, j))
+    if not off[j, k]:
+        return None
+    square = off[i, j] * off[i, k] / off[j, k]
+    if not 0 < square < 1:
+        return None
+    shares = off[i] / np.sqrt(square)
+    shares[i] = np.sqrt(square)
+    fitted = np.outer(shares, shares)
+    np.fill_diagonal(fitted, 0.0)
+    inside = bool((np.abs(shares) < 1).all())
+    return shares if inside and np.abs(fitted - off).max() <= CLOSE else None
+
+
+def exact_ratio(width: float, above: float, below: float, covariances: Array) -> tuple[float, float]:
+    """Fieller's interval of above / below, whose noise has these covariances."""
+    numbers = (above, below, covariances[0, 0], covariances[1, 1], covariances[0, 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = fieller_intervals(width, *(np.array([number]) for number in numbers))
+    return float(low[0]), float(high[0])
+
+
+def correlations_of(covariances: Array) -> Array:
+    """Correlations; 0 with what has no noise."""
+    sigma = np.sqrt(np.maximum(np.diag(covariances), 0.0))
+    known = np.where(sigma > 0, sigma, np.inf)
+    found = covariances / np.outer(known, known)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+# One contrast: Σ factors · answers, or a ratio of two such sums, with its interval.
+
+Weighted = tuple[tuple[float, Quantity], ...]
+
+EXACT, HELD, RECOVERED = "exact", "joint", "approximate"
+"""How the interval was found: from the normal law itself; from intervals of the answers that hold all at once; or
+recovered from the intervals of the answers as if they were normal."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedContrast:
+    """(above + added · below) / below, all in features: a sum of answers over one denominator, or over none."""
+
+    above: Combination
+    below: Combination | None
+    added: float
+
+
+def reduced(parts: Weighted) -> ReducedContrast | None:
+    """Σ factors · answers over one denominator; None where they have several, or are no ratios."""
+    found = [(factor, quantity.fraction) for factor, quantity in parts]
+    fractions = [(factor, fraction) for factor, fraction in found if fraction is not None]
+    if len(fractions) < len(parts):
+        return None
+    first = fractions[0][1][1]
+    for _, (_, below, _) in fractions[1:]:
+        if (below is None) != (first is None) or (below is not None and first is not None and not below.same_as(first)):
+            return None
+    added = sum(factor * each[2] for factor, each in fractions)
+    return ReducedContrast(combine((factor, each[0]) for factor, each in fractions), first, added)
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """`top` over `bottom`, or `top` alone. `limits` are where it lies without noise, from the bounds alone."""
+
+    name: str
+    keys: tuple[object, ...]
+    top: Weighted
+    bottom: Weighted = ()
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    noise: NoiseCovariances = field(kw_only=True, repr=False)
+
+    @property
+    def value(self) -> float:
+        above = _total(self.top)
+        if not self.bottom:
+            return above
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.divide(above, _total(self.bottom)))
+
+    @cached_property
+    def gradient(self) -> Combination | None:
+        """The noise to first order; None where an answer does not say its own."""
+        above, below = _gradient(self.top), _gradient(self.bottom)
+        if above is None or below is None:
+            return None
+        if not self.bottom:
+            return above
+        bottom = _total(self.bottom)
+        return combine([(1 / bottom, above), (-self.value / bottom, below)]) if bottom else None
+
+    @cached_property
+    def standard_error(self) -> float:
+        """Of what is not linear: by the delta method; of quantiles half of an interval of one standard error."""
+        if self.inverted:
+            low, high = self._recovered_ends(1.0)
+            return float((high - low) / 2)
+        if self.gradient is None:
+            low, high = self.ends(normal_width(CONFIDENCE))
+            return float((high - low) / (2 * normal_width(CONFIDENCE)))
+        vector = self.noise.vector(self.gradient)
+        return float(np.sqrt(max(self.noise.covariance(vector, vector), 0.0)))
+
+    @cached_property
+    def exact(self) -> tuple[Combination, Combination | None, float] | None:
+        """Numerator, denominator and what is added, all linear in the features; None where there is no such form."""
+        top = reduced(self.top)
+        if not self.bottom:
+            return None if top is None else (top.above, top.below, top.added)
+        bottom = reduced(self.bottom)
+        if top is None or bottom is None:
+            return None
+        if top.below is None or bottom.below is None:
+            plain = top.below is bottom.below is None and not (top.added or bottom.added)
+            return (top.above, bottom.above, 0.0) if plain else None
+        if not top.below.same_as(bottom.below):
+            return None
+        above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
+        return above, below, 0.0
+
+    @property
+    def inverted(self) -> bool:
+        """Whether an answer is a quantile: the ends of its interval are edges of cells."""
+        return any(quantity.statistic[0].inverted for _, quantity in (*self.top, *self.bottom))
+
+    @property
+    def how(self) -> str:
+        """Whether intervals are exact, hold where those of all answers do, or are approximate."""
+        return EXACT if self.exact is not None else HELD if self.inverted else RECOVERED
+
+    def ends(self, width: float) -> tuple[float, float]:
+        """The interval, `width` standard errors of the normal law to either side; not cut; infinite where unknown."""
+        if self.exact is not None:
+            return self._exact_ends(width)
+        return self._held_ends(width) if self.inverted else self._recovered_ends(width)
+
+    def _held_ends(self, width: float) -> tuple[float, float]:
+        """All that the answers can be within their own intervals, each of which may fail with an equal share of α.
+
+        A quantile may lie anywhere in its cell, and not by chance: distances do not add up as those of noise do.
+        """
+        own = shared_width(width, len(self.top) + len(self.bottom))
+        top = _recovered(self.top, own, None)
+        if not self.bottom:
+            return top
+        bottom = _recovered(self.bottom, own, None)
+        low, high = recovered_ratio(_arrays(_total(self.top), *top), _arrays(_total(self.bottom), *bottom), None)
+        return float(low), float(high)
+
+    def _recovered_ends(self, width: float) -> tuple[float, float]:
+        """The interval recovered from those of the answers and the correlations of their noise."""
+        top = _recovered(self.top, width, self.noise)
+        if not self.bottom:
+            return top
+        bottom = _recovered(self.bottom, width, self.noise)
+        above, below = _gradient(self.top), _gradient(self.bottom)
+        rho = None
+        if above is not None and below is not None:
+            rho = float(correlations_of(self.noise.covariances([above, below]))[0, 1])
+        low, high = recovered_ratio(
+            _arrays(_total(self.top), *top),
+            _arrays(_total(self.bottom), *bottom),
+            None if rho is None else np.array(rho),
+        )
+        return float(low), float(high)
+
+    def _exact_ends(self, width: float) -> tuple[float, float]:
+        assert self.exact is not None
+        above, below, added = self.exact
+        one = self.top[0][1]
+        if below is None:
+            value = one.measured(above) + added
+            half = width * float(np.sqrt(max(self.noise.covariances([above])[0, 0], 0.0)))
+            return value - half, value + half
+        measured = one.measured(above), one.measured(below)
+        low, high = exact_ratio(width, *measured, self.noise.covariances([above, below]))
+        return added + low, added + high
+
+
+def _arrays(value: float, low: float, high: float) -> tuple[Array, Array, Array]:
+    return np.array(value), np.array(low), np.array(high)
+
+
+def _total(parts: Weighted) -> float:
+    return float(sum(factor * quantity.value for factor, quantity in parts))
+
+
+def _gradient(parts: Weighted) -> Combination | None:
+    found = [(factor, quantity.gradient) for factor, quantity in parts]
+    known = [(factor, gradient) for factor, gradient in found if gradient is not None]
+    return combine(known) if len(known) == len(found) else None
+
+
+def _recovered(parts: Weighted, width: float, noise: NoiseCovariances | None) -> tuple[float, float]:
+    """The interval of Σ factors · answers, from those of the answers; without `noise` distances add up."""
+    factors = np.array([factor for factor, _ in parts])
+    quantities = [quantity for _, quantity in parts]
+    ends = np.array([quantity.ends(width) for quantity in quantities])
+    values = np.array([quantity.value for quantity in quantities])
+    correlations = None if noise is None else _correlations(quantities, noise)
+    low, high = recovered_interval(factors, values, ends[:, 0], ends[:, 1], correlations)
+    return float(low), float(high)
+
+
+def _correlations(quantities: Sequence[Quantity], noise: NoiseCovariances) -> Array | None:
+    gradients = [quantity.gradient for quantity in quantities]
+    known = [gradient for gradient in gradients if gradient is not None]
+    if len(known) < len(gradients):
+        return None
+    return correlations_of(noise.covariances(known))
+
 
 HOW = {EXACT: "", HELD: "interval of all that its parts can be", RECOVERED: "approximate interval"}
 """What is said beside a contrast of how its interval was found."""
@@ -79,7 +466,8 @@ class Contrasts:
             return None
         return self.each[0].noise.covariances(known)
 
-    def width(self, confidence: float = 0.95, simultaneous: bool | None = None) -> float:
+    @checks_arguments
+    def width(self, confidence: float = CONFIDENCE, simultaneous: bool | None = None) -> float:
         """Standard errors of the normal law to either side of intervals."""
         together = self.simultaneous if simultaneous is None else simultaneous
         if not together or len(self.each) == 1:
@@ -88,14 +476,29 @@ class Contrasts:
             return shared_width(normal_width(confidence), len(self.each))
         return width_of_all(confidence, self.covariance, len(self.each))
 
-    def raw_intervals(self, confidence: float = 0.95, simultaneous: bool | None = None) -> tuple[Array, Array]:
+    @checks_arguments
+    def raw_intervals(self, confidence: float = CONFIDENCE, simultaneous: bool | None = None) -> tuple[Array, Array]:
         """Ends of the intervals, infinite where they are unknown; not cut to what is public."""
         width = self.width(confidence, simultaneous)
         ends = np.array([each.ends(width) for each in self.each]).reshape(-1, 2)
         return ends[:, 0], ends[:, 1]
 
-    def intervals(self, confidence: float = 0.95, simultaneous: bool | None = None) -> tuple[Array, Array]:
-        """Ends of the intervals, cut to where the contrasts can lie; with `simultaneous` they hold all at once."""
+    @checks_arguments
+    def intervals(
+        self, confidence: float = CONFIDENCE, simultaneous: bool | None = None, population: bool = False
+    ) -> tuple[Array, Array]:
+        """Ends of the intervals, cut to where the contrasts can lie; with `simultaneous` they hold all at once.
+
+        They cover the noise alone: `population=True` is refused, and says so.
+        """
+        if population:
+            raise PlanError(
+                "population=True of a contrast",
+                "intervals of differences, ratios and shares cover the noise alone",
+                'leave population out, or ask each answer for its own: release["north"]["age_mean"]'
+                ".interval(population=True)",
+                code="population-of-contrast",
+            )
         low, high = np.array([each.limits for each in self.each]).T
         lower, upper = self.raw_intervals(confidence, simultaneous)
         return np.clip(lower, low, high), np.clip(upper, low, high)
@@ -119,10 +522,11 @@ class Contrasts:
     def standard_error(self) -> float:
         return self._only().standard_error
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    @checks_arguments
+    def interval(self, confidence: float = CONFIDENCE, population: bool = False) -> tuple[float, float]:
         """The interval that contains the only contrast without noise, with this confidence."""
         self._only()
-        lower, upper = self.intervals(confidence)
+        lower, upper = self.intervals(confidence, population=population)
         return float(lower[0]), float(upper[0])
 
     def __len__(self) -> int:
@@ -144,7 +548,8 @@ class Contrasts:
 
     # -- tables -----------------------------------------------------------------------------------------------------
 
-    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
+    @checks_arguments
+    def columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """keys · contrast · value · standard_error · lower · upper · status · note, by columns."""
         lower, upper = self.raw_intervals(confidence)
         known = np.isfinite(lower) & np.isfinite(upper)
@@ -164,26 +569,28 @@ class Contrasts:
             ],
         }
 
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+    @checks_arguments
+    def rows(self, confidence: float = CONFIDENCE) -> list[dict[str, Any]]:
         """The same table, one row per contrast."""
         columns = self.columns(confidence)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
+    @checks_arguments
+    def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
         """The same table as a Polars frame."""
         import polars as pl
 
         return pl.DataFrame(self.columns(confidence), strict=False)
 
     def __str__(self) -> str:
-        from gaussmith.words.contrasts import contrasts_text
+        from gaussmith.report.views import contrasts_text
 
         return contrasts_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from gaussmith.words.contrasts import contrasts_html
+        from gaussmith.report.views import contrasts_html
 
         return contrasts_html(self)
 
@@ -313,7 +720,7 @@ def _all_groups(release: Release, answer: str | None) -> Release:
     if len(release.plan) > 1:
         release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
     if not release.labels:
-        rule, remedy = "they compare the groups of a question", "ask for groups: by = { … }"
+        rule, remedy = "they compare the groups of a question", f"ask for groups: {setting('by', ...)}"
         raise PlanError("contrasts without groups", rule, remedy, code="contrasts-without-groups")
     return release if answer is None else found_answer(release, answer)
 

@@ -9,47 +9,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.limit_cells import ABOVE, BELOW, BOTH, PARTS, few_rows
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL
-from gaussmith.statistics.diagnosis import Diagnosis
-from gaussmith.texts import printable
+from gaussmith.checks import CONFIDENCE
+from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL
+from gaussmith.errors import counted, printable
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH, RowRule, few_rows, part_edges
+from gaussmith.statistics.histogram import Diagnosis
 
 if TYPE_CHECKING:
-    from gaussmith.releases import Release
+    from gaussmith.planning.plan import Plan
+    from gaussmith.releases.release import Release
 
 NEARLY = 0.05
 """Nearly everybody: all but this share, at the ends of the intervals."""
 
+SURE = CONFIDENCE
+"""All intervals of a diagnosis hold at once with this probability, so that noise alone accuses one release in twenty at
+most, however many columns there are."""
+
 SOMEBODY = 0.5
 """The lower end of an interval from which on it tells that there is somebody."""
+
+FEW_CELLS = 3
+"""Cells of a diagnosis of rows or groups; one of bounds has more."""
 
 Estimate = tuple[float, float, float]
 Sum = Callable[[Sequence[int]], Estimate]
 
 
-def is_diagnosis(release: Release) -> bool:
-    """Whether the only question of a release is its diagnosis."""
-    statistics = (each for piece in release.plan.pieces for each in piece.answers.statistics)
-    return len(release.plan) == 1 and any(each.kind == Diagnosis.kind for each in statistics)
+def is_diagnosis(plan: Plan) -> bool:
+    """Whether the only question of a plan is its diagnosis."""
+    if len(plan) > 1:
+        return False
+    return any(each.kind == Diagnosis.kind for piece in plan.pieces for each in piece.answers.statistics)
 
 
 def diagnosis_sentences(release: Release) -> list[str]:
     """What the diagnosis of a release tells, one sentence for each finding; none where it has no diagnosis."""
     found: list[str] = []
     for question in [release] if len(release.plan) == 1 else list(release):
-        if is_diagnosis(question) and question.view.answer is None:
+        if is_diagnosis(question.plan) and question.view.answer is None:
+            width = joint_width(release)
             for piece in question.pieces:
                 rule = piece.row_rule
                 assert rule is not None
-                found += [printable(each) for each in _told(rule, sums_of(piece), len(piece.names))]
+                found += [printable(each) for each in _told(rule, sums_of(piece, width), len(piece.names))]
     return found
 
 
 def diagnosis_legend(release: Release) -> list[str]:
     """What the names of a diagnosis say, for a table that shows them; none where the question is no diagnosis."""
-    if not is_diagnosis(release) or release.view.answer is not None:
+    if not is_diagnosis(release.plan) or release.view.answer is not None:
         return []
     return [
         printable(line)
@@ -65,16 +75,17 @@ def cell_rules(rule: RowRule, cells: int) -> list[str]:
     every, some_group = _groups_in_words(rule)
     if kind == CHECKED_GROUPS:
         limit = rule.groups_per_unit
-        more = f"people with more, and at most {_so_many(limit, 'group')}"
-        return ["people in 1 group", more, f"people in more than {_so_many(limit, 'group')}"]
+        most = counted(limit, "group")
+        within = [f"people with more, and at most {most}"] if limit > 1 else []
+        return ["people in 1 group", *within, f"people in more than {most}"]
     if kind == CHECKED_ROWS:
         limit = rule.rows_per_unit or 1
-        few, rows = _so_many(few_rows(limit), "row"), _so_many(limit, "row")
+        few, rows = counted(few_rows(limit), "row"), counted(limit, "row")
         more = f"people with more than that, and at most {rows}{every}"
         return [f"people with at most {few}{every}", more, f"people with more than {rows}{some_group}"]
     cut = rule.cut_of(column)
     assert cut is not None and cut.ends is not None
-    edges, several = [_number(edge) for edge in _edges(*cut.ends)], cells > BOTH
+    edges, several = [_number(edge) for edge in part_edges(*cut.ends)], cells > BOTH
     what = f"a total of {column}" if kind == CHECKED_TOTAL else f"all {column}" if several else column
     some = f"a total of {column}" if kind == CHECKED_TOTAL else column
     inside = [f"people with {what} between {low} and {high}{every}" for low, high in pairwise(edges)]
@@ -100,25 +111,29 @@ def _over(every: str) -> str:
     return every.replace(" in all", " over all", 1)
 
 
-def _so_many(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number:,} {what}s"
-
-
 def _legend(rule: RowRule, names: Sequence[str]) -> list[str]:
-    """What the names of the cells say, of bounds by example; nothing for numbers of groups, which tell themselves."""
-    if rule.features[0][0] == CHECKED_GROUPS:
+    """An example of who counts where people have several rows; nothing where the names of the cells say it all."""
+    kind, cells = rule.features[0][0], len(names)
+    if kind == CHECKED_GROUPS or (cells <= BOTH and kind != CHECKED_ROWS):
         return []
-    rules = dict(zip(names, cell_rules(rule, len(names)), strict=True))
-    if rule.features[0][0] == CHECKED_ROWS:
-        return [f"{names[0]} counts {rules[names[0]]}"]
-    told = f"names say percent of the width of the bounds: {names[2]} counts {rules[names[2]]}"
-    more = "; …_mixed: in several of these parts; …_both: below and above" if len(names) > BOTH else ""
-    return [told + more]
+    place = 0 if kind == CHECKED_ROWS else 2
+    return [f"{names[place]!r} counts {cell_rules(rule, cells)[place]}"]
 
 
-def sums_of(piece: Release) -> Sum:
-    """How many people are in some cells together: the value, and the ends of its 95 % interval."""
-    values, covariance, width = np.ravel(piece.values), piece.covariance(), normal_width(0.95)
+def joint_width(release: Release) -> float:
+    """Half the width, in standard errors, of intervals that hold for all that a release's diagnosis tells at once.
+
+    Of bounds seven numbers of people are read, of rows and of groups three: beyond a limit, within a part, and in all.
+    """
+    whole = release.whole
+    questions = [whole] if len(whole.plan) == 1 else list(whole)
+    pieces = [piece for question in questions if is_diagnosis(question.plan) for piece in question.pieces]
+    return normal_width(SURE, sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1)
+
+
+def sums_of(piece: Release, width: float) -> Sum:
+    """How many people are in some cells together: the value, and the ends of its interval of this half width."""
+    values, covariance = np.ravel(piece.values), piece.covariance()
 
     def add(places: Sequence[int]) -> Estimate:
         at = list(places)
@@ -133,7 +148,7 @@ def _told(rule: RowRule, add: Sum, cells: int) -> list[str]:
     if kind == CHECKED_ROWS:
         return _of_rows(rule.rows_per_unit or 1, add, " in a group" if rule.by else "")
     if kind == CHECKED_GROUPS:
-        return _of_groups(rule.groups_per_unit, add)
+        return _of_groups(rule.groups_per_unit, add, cells)
     cut = rule.cut_of(column)
     assert cut is not None and cut.ends is not None
     return _of_bounds(kind, column, cut.ends, add, cells, " in a group" if rule.by and rule.unit else "")
@@ -141,75 +156,66 @@ def _told(rule: RowRule, add: Sum, cells: int) -> list[str]:
 
 def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cells: int, where: str) -> list[str]:
     low, high = ends
-    what = f"a total of {column}" if kind == CHECKED_TOTAL else column
-    answers = "sum is" if kind == CHECKED_TOTAL else "sum and mean are"
-    each = "their total counts" if kind == CHECKED_TOTAL else "it counts"
+    what, answers = (f"a total of {column}", "sum") if kind == CHECKED_TOTAL else (column, "sum and mean")
     lines, unseen = [], []
-    for side, place, end, effect in (("above", ABOVE, high, "larger"), ("below", BELOW, low, "smaller")):
-        several = [place, BOTH] if cells > BOTH else [place]
-        found = add(several)
+    for side, place, end, effect in (("above", ABOVE, high, "small"), ("below", BELOW, low, "large")):
+        found = add([place, BOTH] if cells > BOTH else [place])
         if found[1] >= SOMEBODY:
-            bounds, then = f"{what} {side} {_number(end)}", f"by this alone the true {answers} {effect}"
-            lines.append(f"{people_of(found)} had {bounds}{where}: {each} as {_number(end)}; {then}")
+            beyond = f"{people_of(found)} had {what} {side} {_number(end)}{where}"
+            lines.append(f"{beyond}: it counts as {_number(end)}, which makes the {answers} too {effect}")
         else:
-            unseen.append(f"{side} {_number(end)} (at most about {found[2]:,.0f})")
+            unseen.append(f"{side} {_number(end)}{where} ({upper_estimate(found)})")
     if unseen:
-        lines.append(f"no sign of people with {what} {' or '.join(unseen)}")
+        lines.append(f"probably nobody had {what} {' or '.join(unseen)}")
     everybody = add(range(cells))
-    edges = _edges(low, high)
+    edges = part_edges(low, high)
     for place in (1, 3, 5):
         others = add([i for i in range(cells) if i != place])
         if others[2] < NEARLY * everybody[1]:
             between = f"{_number(edges[place - 1])} and {_number(edges[place])}"
             lines.append(
-                f"nearly everybody had {what} between {between}, a tenth of the bounds: bounds that are closer to this "
-                "need less noise, in proportion"
+                f"nearly everybody had {what} between {between}, a tenth of the bounds: narrower bounds need less "
+                "noise, in proportion"
             )
     return lines
 
 
-def _edges(low: float, high: float) -> list[float]:
-    """The edges of the parts that bounds are cut into."""
-    return [low, *(low + float(part) * (high - low) for part in PARTS), high]
-
-
 def _of_rows(limit: int, add: Sum, where: str) -> list[str]:
     more = add([2])
-    lines = []
+    had = f"more than {counted(limit, 'row')}{where}"
     if more[1] >= SOMEBODY:
-        had = f"had more than {_so_many(limit, 'row')}{where}, rows without a value included"
-        lines.append(
-            f"{people_of(more)} {had}: those that count in an answer are scaled down to {limit:,} if they are more"
-        )
+        scaled = f"if more than {limit:,} of them count in an answer, they are scaled down to {limit:,}"
+        lines = [f"{people_of(more)} had {had}, rows without a value included: {scaled}"]
     else:
-        lines.append(f"no sign of people with more than {limit:,} rows{where}: at most about {more[2]:,.0f}")
-    if limit > 1 and add([1, 2])[2] < NEARLY * add([0, 1, 2])[1]:
+        lines = [f"probably nobody had {had} ({upper_estimate(more)})"]
+    if add([1, 2])[2] < NEARLY * add([0, 1, 2])[1]:
         few = few_rows(limit)
         had = "1 row" if few == 1 else f"at most {few:,} rows"
         lines.append(f"nearly everybody had {had}{where}: a smaller rows_per_unit needs less noise")
     return lines
 
 
-def _of_groups(limit: int, add: Sum) -> list[str]:
-    more = add([2])
-    groups = "1 group" if limit == 1 else f"{limit:,} groups"
-    lines = []
+def _of_groups(limit: int, add: Sum, cells: int) -> list[str]:
+    more, groups = add([cells - 1]), counted(limit, "group")
     if more[1] >= SOMEBODY:
-        lines.append(
-            f"{people_of(more)} were in more than {groups}: they count in {groups} only, so the true counts and sums "
-            "of groups are larger"
-        )
+        less = f"they count in {groups} only, which makes counts and sums of groups too small"
+        lines = [f"{people_of(more)} had rows in more than {groups}: {less}"]
     else:
-        lines.append(f"no sign of people in more than {groups}: at most about {more[2]:,.0f}")
+        lines = [f"probably nobody had rows in more than {groups} ({upper_estimate(more)})"]
     if limit > 1 and add([1, 2])[2] < NEARLY * add([0, 1, 2])[1]:
-        lines.append("nearly everybody was in 1 group: a smaller groups_per_unit needs less noise")
+        lines.append("nearly everybody had rows in 1 group only: a smaller groups_per_unit needs less noise")
     return lines
 
 
 def people_of(found: Estimate) -> str:
     """An estimated number of people with its interval."""
     value, lower, upper = found
-    return f"about {value:,.0f} people ({lower:,.0f} to {upper:,.0f})"
+    return f"about {counted(value, 'person', 'people')} ({lower:,.0f} to {upper:,.0f})"
+
+
+def upper_estimate(found: Estimate) -> str:
+    """The most people that noise may hide."""
+    return f"upper estimate: {counted(found[2], 'person', 'people')}"
 
 
 def _number(value: float) -> str:

@@ -5,21 +5,34 @@ Everything here is public. `Path.check` replays the rule on the stored noisy out
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.errors import PlanError
-from gaussmith.plans import Draw, Plan
-from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step
-from gaussmith.statistics import Quantiles
-from gaussmith.values import dataclass
+from gaussmith.domains.features import CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, TOTAL
+from gaussmith.errors import PlanError, printable
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH
+from gaussmith.planning.staging import ANSWERS, NOTHING, Rule, Seen, StageStep, read_rule
+from gaussmith.releases.diagnosis import (
+    SOMEBODY,
+    Estimate,
+    is_diagnosis,
+    joint_width,
+    people_of,
+    sums_of,
+    upper_estimate,
+)
+from gaussmith.statistics.quantile import Quantiles
 
 if TYPE_CHECKING:
-    from gaussmith.guarantee import Guarantee
+    from gaussmith.planning.row_rule import RowRule
+    from gaussmith.privacy.guarantee import Guarantee
     from gaussmith.releases.release import Release
+
 
 Bounds = tuple[tuple[str, str], tuple[float, float]]
 """A column, whether they are of its values or of totals, and the bounds themselves."""
@@ -29,7 +42,7 @@ Bounds = tuple[tuple[str, str], tuple[float, float]]
 class Stage:
     """One stage that was released: what it was asked, and its release."""
 
-    step: Step
+    step: StageStep
     release: Release = field(repr=False)
 
 
@@ -39,7 +52,7 @@ class Path:
 
     rule: Rule
     stages: tuple[Stage, ...]
-    last: Step
+    last: StageStep
     plan_hash: str
     asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The questions of the staged plan with the names of their answers: some may be lost on the way."""
@@ -66,7 +79,9 @@ class Path:
                 raise PlanError(what, rule, "check the file", code="stage-spends-too-much", stage=step.stage)
             left -= own.spent
             seen.append(seen_of(step.stage, stage.release))
-        if not _same(self.rule.step(seen, left), self.last) or not self.last.is_last:
+        step = self.rule.step(seen, left)
+        unplanned = replace(step, stage=NOTHING)  # no noise fits what was learned
+        if not step.is_last or not (_same(step, self.last) or _same(unplanned, self.last)):
             raise _broken()
         if self.last.stage == ANSWERS and not asks_as(plan, self.last):
             raise _broken()
@@ -77,6 +92,11 @@ class Path:
         if self.last.stage != NOTHING and plan.spent > _least(left, self.last, whole):
             what, rule = "stages that spend too much", "all μ² together must fit in the guarantee's"
             raise PlanError(what, rule, "check the file", code="stages-spend-too-much")
+
+    @property
+    def is_unplanned(self) -> bool:
+        """Whether something was learned for which no noise can be planned."""
+        return self.last.stage == NOTHING and any(self.last.asks.get(name) for name in ("bounds", "cells", "domain"))
 
     def to_dict(self) -> dict[str, Any]:
         from gaussmith.releases.saved import draws_to_dict
@@ -101,7 +121,6 @@ class Path:
     def from_dict(cls, fields: Any) -> Path:
         """The path that `to_dict` described; `check` says whether it holds."""
         from gaussmith.releases.saved import release_of
-        from gaussmith.stages import read_rule
 
         stages = tuple(
             Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["draws"]))
@@ -131,22 +150,22 @@ def seen_of(stage: str, release: Release) -> Seen:
 
 def _ends_of(release: Release) -> tuple[float, ...]:
     """Where the quantiles of one question may be."""
-    from gaussmith.releases.distribution import quantiles_in
-    from gaussmith.stages.quantile_cells import WIDTH
+    from gaussmith.planning.learned_cells import WIDTH
+    from gaussmith.releases.readout import quantiles_in
 
     readout, quantiles = quantiles_in(release)
     lows, highs = quantiles.intervals(readout.noisy, WIDTH)
     return tuple(float(end) for pair in zip(np.ravel(lows), np.ravel(highs), strict=True) for end in pair)
 
 
-def asks_as(plan: Plan, step: Step) -> bool:
+def asks_as(plan: Plan, step: StageStep) -> bool:
     """Whether a plan asks what a step says: this domain, these keys, cells with these edges, or columns in bounds."""
     if "find" in step.asks:
         return list(plan.questions) == step.asks["find"] and all(each.groups and each.groups.is_found for each in plan)
     if "keys" in step.asks:
         return _asks_keys(plan, step.asks["keys"], step.asks["hidden"])
     if "domain" in step.asks:
-        from gaussmith.domains import domain_from_dict
+        from gaussmith.domains.registry import domain_from_dict
 
         return len(plan.draws) == 1 and plan.draws[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
     edges = step.asks.get("edges")
@@ -181,7 +200,7 @@ def bounds_in(plan: Plan) -> list[Bounds]:
 
 def bounds_of(draw: Draw) -> list[Bounds | None]:
     """The same of the coordinates of a draw, one for each; None where it has none."""
-    from gaussmith.problem.features import CHECKED, CHECKED_TOTAL, OWN_TOTAL, TOTAL
+    from gaussmith.domains.features import CHECKED, CHECKED_TOTAL, OWN_TOTAL, TOTAL
 
     rule = draw.row_rule
     if rule is None:
@@ -206,12 +225,12 @@ def _pairs(draw: Draw) -> list[tuple[float, float] | None]:
     return [None] * len(places) if table is None else [(row[1][0], row[1][1]) for row in table.rows]
 
 
-def _least(left: Fraction, step: Step, whole: Fraction) -> Fraction:
+def _least(left: Fraction, step: StageStep, whole: Fraction) -> Fraction:
     """What a step may spend of μ²."""
     return left if step.share is None else min(left, step.share * whole)
 
 
-def _same(one: Step, other: Step) -> bool:
+def _same(one: StageStep, other: StageStep) -> bool:
     return one.stage == other.stage and one.share == other.share and one.asks == other.asks
 
 
@@ -223,10 +242,147 @@ def _broken() -> PlanError:
     return PlanError(what, rule, "check the file", code="stages-do-not-follow")
 
 
-def _step_to_dict(step: Step) -> dict[str, Any]:
+def _step_to_dict(step: StageStep) -> dict[str, Any]:
     return {"stage": step.stage, "share": None if step.share is None else str(step.share), "asks": dict(step.asks)}
 
 
-def _step_from_dict(fields: Any) -> Step:
+def _step_from_dict(fields: Any) -> StageStep:
     share = None if fields["share"] is None else Fraction(fields["share"])
-    return Step(str(fields["stage"]), share, dict(fields["asks"]))
+    return StageStep(str(fields["stage"]), share, dict(fields["asks"]))
+
+
+# What the stages before a release learned: bounds, and how many people these clip; in sentences and notes.
+
+NO_BOUNDS, NO_CELLS, NO_NOISE = "no bounds found", "no cells found", "no noise fits what was learned"
+"""The notes of an answer whose bounds, or cells, could not be learned; and of one that cannot be planned with them."""
+
+
+def not_found(release: Release) -> str:
+    """The note of answers about a column of which too little was seen."""
+    if release.path is not None and release.path.is_unplanned:
+        return NO_NOISE
+    return NO_CELLS if release.path is not None and "cells" in release.path.last.asks else NO_BOUNDS
+
+
+def learned_sentences(release: Release) -> list[str]:
+    """What was learned, at which price, and how many people are clipped; none where nothing was learned."""
+    path = release.path
+    if path is None:
+        return []
+    share = f"{100 * float(path.taken / release.guarantee.mu_squared):.3g} % of the budget"
+    found = []
+    if path.last.stage == NOTHING and not path.last.asks:
+        found.append(
+            f"Too few records to see where the columns lie: answers are unknown. {share.capitalize()} was spent."
+        )
+    if "domain" in path.last.asks:
+        found.append(
+            f"Where the columns lie, how far they spread and where to clip was learned privately, with {share}."
+        )
+    if cells := path.last.asks.get("cells"):
+        found.append(printable(f"The cells for quantiles of {', '.join(cells)} were found privately, with {share}."))
+    if "keys" in path.last.asks:
+        found += _keys_sentences(path, share)
+    clipped = _clipped(release)
+    for column, of, low, high in path.last.asks.get("bounds", ()):
+        named = f"a person's total of {column}" if of == "total" else column
+        told = f"Bounds [{_number(low)}, {_number(high)}] of {named} were learned privately, with {share}."
+        people = clipped.get((column, of))
+        if people is not None:
+            count, is_seen = people
+            if is_seen:
+                about = people_of((max(0.0, count[0]), *count[1:])).capitalize()
+                told += f" {about} had values beyond these bounds, which were clipped; intervals do not cover that."
+            else:
+                told += f" Probably nobody was clipped ({upper_estimate(count)})."
+        found.append(printable(told))
+    if path.is_unplanned:
+        found.append(
+            "No noise can be planned for what was learned beside the other columns, whose scales are too far from it: "
+            f"answers are unknown. {share.capitalize()} was spent, and no more."
+        )
+    unknown = [
+        f"the total of {column}" if of == "total" else column for column, of in path.last.asks.get("unknown", ())
+    ]
+    if unknown:
+        what, apart = ("cells", "") if "cells" in path.last.asks else ("bounds", ", or their values lie too far apart")
+        told = f"No {what} found for {', '.join(unknown)}: too few people have a value{apart}."
+        told += " Answers about this are unknown."
+        if release.taken_less is not None:
+            told += f" {share.capitalize()} was spent, and no more."
+        found.append(printable(told))
+    return found
+
+
+def _keys_sentences(path: Path, share: str) -> list[str]:
+    """Which keys were found before the answers were asked, and at which price."""
+    told = []
+    for question, keys in path.last.asks["keys"].items():
+        of = f" of {question}" if len(path.asked) > 1 else ""
+        one = "1 key was" if len(keys) == 1 else f"{len(keys):,} keys were"
+        told.append(f"{one} found first{of}, with {share}: each person's groups are chosen among these.")
+    hidden = [name for name in path.last.asks["hidden"] if name]
+    if path.last.asks["hidden"]:
+        of = f" of {', '.join(hidden)}" if len(path.asked) > 1 and hidden else ""
+        spent = f" {share.capitalize()} was spent, and no more." if path.last.stage == NOTHING else ""
+        told.append(f"No key{of} has enough people to be shown, so there are no groups.{spent}")
+    return [printable(line) for line in told]
+
+
+def _clipped(release: Release) -> dict[tuple[str, str], tuple[Estimate, bool]]:
+    """By column how many people are below or above its bounds: the value, and the ends of its interval,
+    all of which hold at once with 95 %.
+
+    Beside it whether the diagnosis sees somebody on one of the sides, so that both say the same.
+    """
+    found: dict[tuple[str, str], tuple[Estimate, bool]] = {}
+    whole = release.whole
+    if whole.taken_less is not None:
+        return {}
+    width = joint_width(whole)
+    for question in [whole] if len(whole.plan) == 1 else list(whole):
+        if not is_diagnosis(question.plan):
+            continue
+        for piece in question.pieces:
+            rule = piece.own_rule
+            assert rule is not None
+            kind, column = rule.features[0]
+            if kind in (CHECKED_VALUE, CHECKED_TOTAL):
+                both, add = [BOTH] if len(piece.names) > BOTH else [], sums_of(piece, width)
+                seen = any(add([side, *both])[1] >= SOMEBODY for side in (BELOW, ABOVE))
+                of = "total" if kind == CHECKED_TOTAL else "value"
+                found.setdefault((column, of), (add([BELOW, ABOVE, *both]), seen))
+    return found
+
+
+def learned_note(release: Release, rule: RowRule, made: str, column: str) -> str:
+    """What stands beside an answer about a column whose bounds were learned; empty for others."""
+    path = release.path
+    if path is None:
+        return ""
+    total = made in (TOTAL, OWN_TOTAL) and rule.unit is not None and not rule.person_columns
+    for name, of, low, high in path.last.asks.get("bounds", ()):
+        if (name, of) == (column, "total" if total else "value"):
+            return f"bounds [{_number(low)}, {_number(high)}] learned privately"
+    return ""
+
+
+def lost_rows(release: Release) -> list[dict[str, Any]]:
+    """Rows for answers that are missing because their bounds could not be learned, while others could."""
+    path = release.path
+    if path is None or path.last.asks.get("bounds", ()) == [] or release.view.groups is not None or release.view.answer:
+        return []
+    if "keys" in path.last.asks:  # a question without keys has no groups, and no rows
+        return []
+    known = {name: tuple(release.whole.plan[name].names) for name in release.whole.plan.questions}
+    shown = release.plan.questions
+    return [
+        {"question": question, "answer": name, "status": "unknown", "note": not_found(release)}
+        for question, names in path.asked
+        for name in names
+        if name not in known.get(question, ()) and (question in shown or len(release.plan) == len(release.plan.slots))
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.12g}"

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.checks import is_number
+from gaussmith.checks import CONFIDENCE, is_number
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array
+from gaussmith.numerics.exact import Array
 from gaussmith.releases.quantities import kinds_of
 from gaussmith.releases.table import EXACT, UNKNOWN
-from gaussmith.releases.tabled import Tabled
+from gaussmith.releases.tables import Tabled
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +61,7 @@ class Presentation(Tabled):
     def _questions(self) -> Iterator[Release]:
         return iter(self.release) if len(self.release.plan) > 1 else iter([self.release])
 
-    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
+    def columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The columns of `release.columns()`, with what is shown; None where a cell is left out."""
         found = {name: list(column) for name, column in self.release.columns(confidence).items()}
         status, questions = found["status"], list(self._questions())
@@ -94,7 +94,7 @@ class Presentation(Tabled):
 
     def wide(self) -> pl.DataFrame:
         """One row per group, one column per answer; empty where a cell is left out."""
-        from gaussmith.releases.wide_tables import widen
+        from gaussmith.releases.tables import widen
 
         questions, shown = list(self._questions()), self._values
         answers: dict[str, list[Any]] = {}
@@ -114,14 +114,14 @@ class Presentation(Tabled):
         return self.columns()["value"]
 
     def __str__(self) -> str:
-        from gaussmith.words.presentations import presentation_text
+        from gaussmith.report.views import presentation_text
 
         return presentation_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from gaussmith.words.presentations import presentation_html
+        from gaussmith.report.views import presentation_html
 
         return presentation_html(self)
 

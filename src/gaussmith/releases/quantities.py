@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array
-from gaussmith.plans.noise_covariances import Combination, Term
-from gaussmith.problem.features import Places
-from gaussmith.statistics import Statistic
-from gaussmith.values import dataclass
+from gaussmith.domains.features import Places
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.noise_covariances import Combination, Term
+from gaussmith.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release

@@ -5,14 +5,18 @@ What is inside a draw or a proof is for this program alone, and may grow. `docs/
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gaussmith.neighbours import NEIGHBOURS
-from gaussmith.plans.certificate import FORMAT as CERTIFICATE_FORMAT
-from gaussmith.plans.saved_plan import FIELDS, OPTIONAL
-from gaussmith.plans.saved_plan import FORMAT as PLAN_FORMAT
-from gaussmith.releases.saved import FORMAT as RELEASE_FORMAT
+from gaussmith.planning.certificate import FORMAT as CERTIFICATE_FORMAT
+from gaussmith.planning.plan import FIELDS, OPTIONAL
+from gaussmith.planning.plan import FORMAT as PLAN_FORMAT
+from gaussmith.privacy.neighbours import NEIGHBOURS
+from gaussmith.releases.saved import FORMAT
 from gaussmith.releases.table import EXACT, NOISY, UNKNOWN
+
+if TYPE_CHECKING:
+    pass
+
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 
@@ -74,7 +78,7 @@ def release_schema() -> Schema:
         },
     }
     required: Schema = {
-        "format": {"const": RELEASE_FORMAT},
+        "format": {"const": FORMAT},
         "kind": {"const": "release"},
         "gaussmith": {**TEXT, "description": "the version that made it"},
         "plan_hash": HASH,
@@ -137,6 +141,7 @@ def certificate_schema() -> Schema:
         "plan_hash": HASH,
         "proofs": {"type": "array", "minItems": 1, "items": proof},
         "together": TABLE,
+        "assumed": TEXT,
     }
     text = "A certificate: how close to the least possible noise a plan is, with what proves it (docs/certificate.md)."
     return _record("certificate", text, forms, {"format", "kind", "plan_hash", "proofs"})

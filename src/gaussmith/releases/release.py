@@ -2,36 +2,373 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gaussmith.checks import is_whole
-from gaussmith.domains import FoundGroups, Groups
+from gaussmith.checks import CONFIDENCE, check_probability, checks_arguments, is_whole
+from gaussmith.domains.groups import FoundGroups, Groups
 from gaussmith.errors import PlanError, nearest
-from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Block, Plan
-from gaussmith.plans.answer_notes import notes_on, told_of
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.distribution import CellReadings
-from gaussmith.releases.group_keys import in_brackets, shown_labels, unknown_group
-from gaussmith.releases.limits_in_view import limit_notes
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.answer_notes import notes_on, told_of
+from gaussmith.planning.block import Block
+from gaussmith.planning.draw import tied_sum
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.row_rule import RowRule
+from gaussmith.planning.staging import NOTHING
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.path import Path
-from gaussmith.releases.piece_readout import read_piece
-from gaussmith.releases.readings import Readings
-from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
-from gaussmith.releases.recorded import Recorded
-from gaussmith.releases.shares_in_view import share_in_view, share_names, share_notes
-from gaussmith.releases.shown_groups import ShownGroups
-from gaussmith.stages import NOTHING
+from gaussmith.releases.readout import CellReadings, Readout, ReadoutByWeight, ShownGroups, block_diagonal, side_by_side
+from gaussmith.releases.table import (
+    answer_columns,
+    limit_notes,
+    marginal,
+    selection_notes,
+    share_in_view,
+    share_names,
+    share_notes,
+)
+from gaussmith.releases.tables import Tabled
 from gaussmith.statistics.mean import check_method
-from gaussmith.values import dataclass
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from gaussmith.releases.contrasts import Contrasts
+    from gaussmith.releases.presentation import Presentation
+
+
+# What is read from a release: tables, contrasts, shares and views. It spends nothing.
+
+
+class Readings(Tabled):
+    """The doors of a release to what can be read from it."""
+
+    def __sub__(self, other: object) -> Contrasts:
+        """`release["north"] - release["south"]`: the same as `difference` of two parts of one release."""
+        from gaussmith.releases.contrasts import differences
+
+        if not isinstance(other, Readings):
+            return NotImplemented
+        return differences(cast("Release", self).whole, self, other, None)
+
+    def __truediv__(self, other: object) -> Contrasts:
+        """`release["a_sum"] / release["b_sum"]`: the same as `ratio` of two parts of one release."""
+        from gaussmith.releases.contrasts import ratios
+
+        if not isinstance(other, Readings):
+            return NotImplemented
+        return ratios(cast("Release", self).whole, self, other, None)
+
+    @checks_arguments
+    def difference(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
+        """first − second, with intervals by the known covariance of the noise: groups, answers or questions.
+
+        Of groups and questions: for each answer that both have, or for `answer`. Of answers: in each group. A part can
+        also be given as a narrowed release, `release["north"]["age_mean"]`.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Box({"a": (0, 1), "b": (0, 1)}), gm.Guarantee(mu=1))
+        >>> round(plan.release([[1.0, 0.0]] * 50).difference("a", "b").standard_error, 2)
+        1.15
+        """
+        from gaussmith.releases.contrasts import differences
+
+        return differences(cast("Release", self), first, second, answer)
+
+    @checks_arguments
+    def contrast(self, weights: Mapping[Any, float], answer: str | None = None) -> Contrasts:
+        """Σ weight · part: `release.contrast({"north": 1, "south": -0.5, "east": -0.5})`; parts as in `difference`."""
+        from gaussmith.releases.contrasts import weighted_contrast
+
+        return weighted_contrast(cast("Release", self), weights, answer)
+
+    def diagnosis(self) -> list[str]:
+        """What the diagnosis tells about the answers, in sentences; empty without `diagnose`."""
+        from gaussmith.releases.diagnosis import diagnosis_sentences
+
+        return diagnosis_sentences(cast("Release", self))
+
+    @checks_arguments
+    def ratio(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
+        """first / second, parts as in `difference`. Unknown where the noise does not tell the second from 0."""
+        from gaussmith.releases.contrasts import ratios
+
+        return ratios(cast("Release", self), first, second, answer)
+
+    @checks_arguments
+    def shares(self, answer: str | None = None) -> Contrasts:
+        """Each group's share of a count or a sum, or each value's share of a histogram; Fieller's intervals."""
+        from gaussmith.releases.contrasts import shares
+
+        return shares(cast("Release", self), answer)
+
+    @checks_arguments
+    def share(self, key: Any, answer: str | None = None) -> Contrasts:
+        """One of `shares`."""
+        return self.shares(answer)[key]
+
+    @checks_arguments
+    def contrasts(self, against: Any = None, answer: str | None = None) -> Contrasts:
+        """Every group less one of them, or less the mean of all groups; the intervals hold for all at once."""
+        from gaussmith.releases.contrasts import against as compared
+
+        return compared(cast("Release", self), against, answer)
+
+    def sampling(self) -> dict[str, str]:
+        """What `population=True` rests on, by answer in view; why it cannot be had, where it cannot."""
+        from gaussmith.releases.sampling import describe_sampling
+
+        return describe_sampling(cast("Release", self))
+
+    @checks_arguments
+    def columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
+        """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
+
+        Then `status` ("noisy", "exact" if the number is public, "unknown" if the noise is too large to tell) and
+        `note`. There is a question column where there are several, key columns where there are groups; as text, None
+        for a question without such keys, where there are several questions.
+        """
+        confidence = check_probability("confidence", confidence, error=PlanError)
+        if confidence not in self._tables:
+            self._tables[confidence] = answer_columns(cast("Release", self), confidence)
+        return {name: list(values) for name, values in self._tables[confidence].items()}
+
+    @cached_property
+    def _tables(self) -> dict[float, dict[str, list[Any]]]:
+        """The tables that were asked for, by confidence: a release cannot change."""
+        return {}
+
+    def table_metadata(self) -> dict[str, str]:
+        """What the Parquet file and the Arrow table say about the release: `gaussmith.guarantee` and others.
+
+        >>> import gaussmith as gm
+        >>> release = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1)).release([[30.0], [50.0]])
+        >>> release.table_metadata()["gaussmith.guarantee"], release.table_metadata()["gaussmith.neighbours"]
+        ('{"mu": 1.0}', 'add-remove')
+        """
+        from gaussmith.releases.saved import metadata_of
+
+        return metadata_of(cast("Release", self))
+
+    @checks_arguments
+    def marginal(self, *attributes: str | int) -> Array:
+        """The table of one released marginal, an axis per attribute (by name or number), in the order given.
+
+        >>> import gaussmith as gm
+        >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
+        >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
+        >>> release = plan.release([[0, "f"], [2, "m"]])
+        >>> release.marginal("sex", "age").shape, release.marginal(1, 0).shape
+        ((2, 3), (2, 3))
+        """
+        release = cast("Release", self)
+        return marginal(release.block, release.values, attributes)
+
+    @checks_arguments
+    def wide(self, errors: bool = False) -> pl.DataFrame:
+        """One row per group, one column per answer; with `errors` a column of standard errors beside each.
+
+        Several questions side by side must have the same groups. `.to_pandas()` makes it a pandas frame.
+        """
+        from gaussmith.releases.tables import wide_frame
+
+        return wide_frame(cast("Release", self), errors)
+
+    @checks_arguments
+    def presented(self, suppress_above: float | None = 0.3) -> Presentation:
+        """A view for publication: inside what is public, rounded to what the noise supports, unreliable cells left out.
+
+        It is a view and says so: `value` stays the unbiased released number. `suppress_above` is the largest standard
+        error that is shown, relative to the value (of a mean: to half the width of its bounds); None shows all.
+        """
+        from gaussmith.releases.presentation import present
+
+        return present(cast("Release", self), suppress_above)
+
+
+# How the answers of one piece of a question are read: of one group, of several added up, or of all side by side.
+
+if TYPE_CHECKING:
+    pass
+
+
+def read_piece(release: Release) -> Readout | ReadoutByWeight:
+    """The answers of a question of one draw, read from its noisy features: of all groups, or of those in view."""
+    plan, chosen = release.plan, release.view.groups
+    draw, at = plan.draw, plan.slot.draw
+    shown = plan.slot.piece_of(at).chosen(draw.block.answers)
+    features, kept = release.noisy[at], draw.block.narrowed(*shown)[1]
+    if kept != range(features.shape[1]):
+        features = features[:, kept]
+    if chosen is not None:
+        features = features[list(chosen)].sum(axis=0)
+    elif draw.groups is None:
+        features = features[0]
+    parts = len(chosen) if chosen is not None and release.view.summed else 1
+    block = plan.block
+    if chosen is not None and draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
+        block, parts = tied_sum(draw, chosen).narrowed(*shown)[0], 1
+    elif chosen is not None and draw.by_weight:
+        block = draw.block_of(chosen[0]).narrowed(*shown)[0]
+    elif draw.by_weight and draw.groups is not None:
+        blocks = [each.narrowed(*shown)[0] for each in draw.by_weight]
+        return ReadoutByWeight.of(blocks, features, [places for _, places in draw.groups.classes])
+    bars, least = _bars(release, at)
+    return Readout(block, features, release.records[at], parts, bars, least)
+
+
+def _bars(release: Release, at: int) -> tuple[Array | None, int]:
+    """What the counts of found groups in view had to reach, and the fewest people in one, where a draw decided."""
+    groups, shown = release.plan.draws[at].groups, release.shown[at] if release.shown else None
+    if shown is None or not isinstance(groups, FoundGroups) or groups.kappa is None:
+        return None, 1
+    chosen = shown.bars if release.view.groups is None else shown.bars[release.view.groups[0]]
+    return np.asarray(chosen), groups.at_least
+
+
+# Keys of groups as Python writes them, and which group was meant by a key that no group has.
+
+if TYPE_CHECKING:
+    pass
+
+Label = tuple[Any, ...]
+
+
+def in_brackets(label: Label) -> str:
+    """What stands between the brackets of `release[…]` for a group.
+
+    >>> in_brackets(("Central", "crime")), in_brackets((2024,))
+    ('"Central", "crime"', '2024')
+    """
+    return ", ".join(f'"{key}"' if isinstance(key, str) and '"' not in key else repr(key) for key in label)
+
+
+def shown_labels(labels: Sequence[Label]) -> list[str]:
+    """Groups in a list: the key itself, or all keys in round brackets."""
+    return [str(label[0]) if len(label) == 1 else f"({in_brackets(label)})" for label in labels]
+
+
+def nearest_group(wanted: Label, labels: Sequence[Label]) -> str:
+    """As `nearest`, with several keys as they are written.
+
+    >>> nearest_group(("north", "g"), [("north", "f"), ("south", "m")])
+    'did you mean ("north", "f")?'
+    >>> nearest_group(("nort",), [("north",), ("south",)])
+    "did you mean 'north'?"
+    """
+    shown = shown_labels(labels)
+    if not labels or len(labels[0]) == 1:
+        return nearest(" · ".join(map(str, wanted)), shown)
+    import difflib  # which is left out of start-up
+
+    joined = {" · ".join(map(str, label)): text for label, text in zip(labels, shown, strict=True)}
+    close = difflib.get_close_matches(" · ".join(map(str, wanted)), joined, n=1)
+    return f"did you mean {joined[close[0]]}?" if close else nearest("", shown)
+
+
+def unknown_group(release: Release, key: Any) -> PlanError:
+    """The reason for refusing a key that no group in view has, and the one to write."""
+    wanted, labels, groups = key if isinstance(key, tuple) else (key,), release.labels, release.groups
+    assert groups is not None
+    columns = groups.columns
+    if len(wanted) != len(columns) and len(columns) > 1:
+        having = [label for label in labels if all(each in label for each in wanted)]
+        joined = [label for label in labels if " · ".join(map(str, label)) == key]
+        remedy = f"write release[{in_brackets([*joined, *having, *labels][0])}]"
+        if having and len(wanted) == 1 and not release.shows_found_keys:
+            column = columns[having[0].index(key)]
+            remedy += f", or release.total({column}={in_brackets(wanted)}) for all of them together"
+        return PlanError(
+            f"group {key!r}",
+            f"each group has {len(columns)} keys: {', '.join(columns)}",
+            remedy,
+            code="group-with-too-few-keys",
+            group=key,
+            columns=columns,
+        )
+    if release.shows_found_keys:
+        remedy = nearest_group(wanted, labels)
+        return PlanError(f"group {key!r}", "it was not shown", remedy, code="group-not-shown", group=key)
+    remedy = nearest_group(wanted, labels)
+    return PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
+
+
+# The saved form of a release, its words and its page: everything by which it leaves the program.
+
+if TYPE_CHECKING:
+    pass
+
+
+class Recorded:
+    """The part of a release that writes it down."""
+
+    @property
+    def _release(self) -> Release:
+        return cast("Release", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        from gaussmith.releases.saved import release_to_dict
+
+        return release_to_dict(self._release)
+
+    @checks_arguments
+    def to_json(self) -> str:
+        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else depends on the data."""
+        from gaussmith.releases.saved import write_json
+
+        return write_json(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recorded) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Release:
+        """The release written by `to_json`."""
+        from gaussmith.releases.saved import read_release
+
+        return read_release(text)
+
+    def __str__(self) -> str:
+        from gaussmith.report.releases import release_text
+
+        return release_text(self._release)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gaussmith.report.releases import release_html
+
+        return release_html(self._release)
+
+    @checks_arguments
+    def report(self, path: str | os.PathLike[str]) -> FilePath:
+        """Write one self-contained page about this release."""
+        from gaussmith.report.page import write_page
+
+        return write_page(self._release, path)
+
+    @checks_arguments
+    def registry(self, draft: bool = False) -> dict[str, Any]:
+        """An entry for the registry of deployments of differential privacy, in the tier that `[about]` completes.
+
+        Refuses, with what is missing, where the first tier is not complete; a `draft` says so in its place. JSON is
+        YAML, which the registry keeps.
+        """
+        from gaussmith.report.reviewers import registry_entry
+
+        return registry_entry(self._release, draft)
 
 
 @dataclass(frozen=True)
@@ -106,6 +443,11 @@ class Release(Recorded, Readings, CellReadings):
         """What it took of μ², where stages ended before the answers; None where all of the guarantee is spent."""
         return self.path.taken if self.path is not None and self.path.last.stage == NOTHING else None
 
+    @cached_property
+    def own_rule(self) -> RowRule | None:
+        """The row rule of the only draw in view; None for plain data."""
+        return self.row_rules[self.plan.slot.draw]
+
     @property
     def row_rule(self) -> RowRule | None:
         """How the records of the only question came from a table; None for plain data. Refuses several draws."""
@@ -123,7 +465,7 @@ class Release(Recorded, Readings, CellReadings):
         shown = self.view.answer
         pieces = [piece for piece in self.pieces if shown in (None, *piece.plan.names, *share_names(piece))]
         notes = notes_on([told_of(piece.plan, piece.row_rule, shown) for piece in pieces])
-        return [*notes, *share_notes(self), *limit_notes(self)]
+        return [*notes, *selection_notes(self), *share_notes(self), *limit_notes(self)]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 
@@ -132,7 +474,7 @@ class Release(Recorded, Readings, CellReadings):
         """What the only question is about: domain, answers and noise."""
         return self.plan.block
 
-    @property
+    @cached_property
     def pieces(self) -> tuple[Release, ...]:
         """The release narrowed to each piece of the only question; all answers in view."""
         return tuple(replace(self, plan=piece, view=replace(self.view, answer=None)) for piece in self.plan.pieces)
@@ -142,7 +484,7 @@ class Release(Recorded, Readings, CellReadings):
         """The names of the questions; one empty name where there is one question without a name."""
         return self.plan.questions
 
-    @property
+    @cached_property
     def groups(self) -> Groups | None:
         """The groups of the only question; found ones with the keys that were shown."""
         groups, shown = self.plan.groups, self._shown_groups
@@ -237,7 +579,7 @@ class Release(Recorded, Readings, CellReadings):
             raise PlanError(
                 "a total without groups",
                 "a total adds up groups",
-                "ask for groups: by = { … }",
+                f"ask for groups: {setting('by', ...)}",
                 code="total-without-groups",
             )
         for column in keys:
@@ -298,8 +640,13 @@ class Release(Recorded, Readings, CellReadings):
             return share.standard_errors
         return self._shown(side_by_side([each.standard_errors for each in self.readouts]))
 
+    @checks_arguments
     def intervals(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
+        self,
+        confidence: float = CONFIDENCE,
+        simultaneous: bool = False,
+        method: str = "fieller",
+        population: bool = False,
     ) -> tuple[Array, Array]:
         """Lower and upper ends for all answers in order; with `simultaneous` they hold all at once.
 
@@ -311,7 +658,7 @@ class Release(Recorded, Readings, CellReadings):
         return self._ends(normal_width(confidence, together), method, population)
 
     def _ends(self, width: float, method: str, population: bool) -> tuple[Array, Array]:
-        lower, upper = self.raw_intervals(width, method)
+        lower, upper = self.raw_intervals(width, check_method(method))
         if population:
             from gaussmith.releases.sampling import widened
 
@@ -323,9 +670,16 @@ class Release(Recorded, Readings, CellReadings):
         """Ends `width` standard errors to either side, not cut; infinite where the noise is too large to tell."""
         if (share := share_in_view(self)) is not None:
             return share.ends(width)
-        ends = [each.intervals(width, check_method(method)) for each in self.readouts]
+        ends = [each.intervals(width, method) for each in self.readouts]
         lower, upper = (self._shown(side_by_side(each)) for each in zip(*ends, strict=True))
         return lower, upper
+
+    @property
+    def shown_by_luck(self) -> Array:
+        """Of which answers in view the noise may have decided that their found group is shown: these are too high."""
+        if self.groups is None or not self.groups.is_found:
+            return np.zeros(self.values.shape, bool)
+        return self._shown(side_by_side([each.shown_by_luck() for each in self.readouts if isinstance(each, Readout)]))
 
     @property
     def limits(self) -> tuple[Array, Array]:
@@ -373,8 +727,13 @@ class Release(Recorded, Readings, CellReadings):
         """The standard error of the only answer in view."""
         return self._only(self.standard_errors)
 
+    @checks_arguments
     def interval(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
+        self,
+        confidence: float = CONFIDENCE,
+        simultaneous: bool = False,
+        method: str = "fieller",
+        population: bool = False,
     ) -> tuple[float, float]:
         """The interval that contains the only answer in view without noise, with this confidence.
 
@@ -388,7 +747,7 @@ class Release(Recorded, Readings, CellReadings):
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
-        from gaussmith.plans.pieces import Together
+        from gaussmith.planning.pieces import Together
 
         if self.in_groups:
             rule, remedy = "each group has its own noise", "choose one: release[group]"

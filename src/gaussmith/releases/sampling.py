@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Array
 from gaussmith.releases.quantities import Quantity, kinds_of, quantities_of
 from gaussmith.statistics.registry import STATISTICS
 
@@ -57,10 +58,10 @@ def _needed(release: Release, name: str) -> str:
     if found is None or found.statistic[0].kind != "mean":
         return "ask for means or for counts by group, or leave population out"
     column, (low, high) = name.removesuffix("_mean"), (end.reshape(-1)[0] for end in release.of_answer(name).limits)
-    bounds = f"variances = {{ {column} = [{low:g}, {high:g}] }}"
+    bounds = setting("variances", {column: [float(low), float(high)]})
     if _is_over_rows(found):
         beside = "" if (low, high) == (0.0, 1.0) else f" with {bounds}"
-        return f'ask for the mean over people: mean_of = "units"{beside}; or leave population out'
+        return f"ask for the mean over people: {setting('mean_of', 'units')}{beside}; or leave population out"
     return f"ask for {bounds} too, or leave population out"
 
 

@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.checks import is_whole
+from gaussmith.checks import CONFIDENCE, is_whole
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import GaussmithError, PlanError, RequestError
-from gaussmith.numerics.exact import fraction_up
-from gaussmith.numerics.linear import Array
+from gaussmith.errors import GaussmithError, PlanError, RequestError, counted, spreadsheet_text
+from gaussmith.numerics.exact import Array, fraction_up
 from gaussmith.numerics.packed_arrays import pack, unpack
-from gaussmith.plans import Plan
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.learned import learned_sentences
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.row_rule import RowRule
 from gaussmith.releases.path import Path as Stages
+from gaussmith.releases.path import learned_sentences
+from gaussmith.releases.readout import ShownGroups
 from gaussmith.releases.release import Release, View
-from gaussmith.releases.shown_groups import ShownGroups
-from gaussmith.releases.tabled import rows_of
+from gaussmith.releases.tables import rows_of
 
 if TYPE_CHECKING:
-    from gaussmith.plans.certificate import Certificate
+    import polars as pl
+
+    from gaussmith.planning.certificate import Certificate
+    from gaussmith.releases.tables import Tabled
+
 
 FORMAT = 3
 """The version of the JSON form."""
@@ -59,7 +62,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "guarantee": _guarantee(plan),
         "shares": {name: share for name, share in plan.shares().items() if name},
         "answers": _answers(release),
-        "confidence": 0.95,
+        "confidence": CONFIDENCE,
         "intervals_cover": COVERS,
         "draws": draws_to_dict(release),
         "view": {
@@ -189,7 +192,7 @@ def read_release(text: str | bytes) -> Release:
 
 def read_record(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
     """The plan, release or certificate written by `to_json`: its text, or the path of a file."""
-    from gaussmith.plans.certificate import Certificate
+    from gaussmith.planning.certificate import Certificate
 
     fields = _parse(_text(source))
     if fields.get("kind") == "plan":
@@ -294,10 +297,65 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
         inside = all(type(group) is int and 0 <= group < size for group in groups)
         several = bool(saved["summed"])  # else the error of one group would be said of many
         if not inside or len(set(groups)) < len(groups) or not (groups and (several or len(groups) == 1)):
-            what, rule = f"a view of {len(groups)} groups", f"there are {size}"
+            what, rule = f"a view of {counted(len(groups), 'group')}", f"there are {size}"
             raise PlanError(what, rule, "check the file", code="view-of-other-groups", groups=len(groups), size=size)
     if saved["answer"] is not None and saved["answer"] not in release.names:
         what, rule = f"a view of the answer {saved['answer']!r}", "the release has no such answer"
         raise PlanError(what, rule, "check the file", code="view-of-unknown-answer", answer=saved["answer"])
     view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])
     return replace(release, view=view)
+
+
+# The one table of a release for other programs: as CSV for R and spreadsheets, as Parquet and Arrow with metadata.
+
+
+def csv_table(tabled: Tabled, confidence: float = CONFIDENCE) -> pl.DataFrame:
+    """The table for a .csv file: a number that is not known is an empty cell, and no text is a formula.
+
+    An empty cell is read as NA in R and is blank in a spreadsheet; `status` and `note` say why it is empty. Text that
+    a spreadsheet would evaluate has an apostrophe before it.
+    """
+    import polars as pl
+
+    table = tabled.to_polars(confidence)
+    numbers = [name for name, dtype in table.schema.items() if dtype == pl.Float64]
+    known = [pl.Series(name, [_known(value) for value in table[name].to_list()], dtype=pl.Float64) for name in numbers]
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    cells = [table[name].map_elements(spreadsheet_text, return_dtype=pl.String) for name in texts]
+    return table.with_columns(known + cells).rename({name: spreadsheet_text(name) for name in table.columns})
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def metadata_of(release: Release) -> dict[str, str]:
+    """What a reader of the table must know, as texts: guarantee, neighbours, unit, plan, versions, id and receipt.
+
+    Tables and lists are JSON. The unit is empty where each row is one person.
+    """
+    from gaussmith import __version__
+
+    plan = release.plan
+    units = sorted({rule.unit for rule in release.row_rules if rule is not None and rule.unit is not None})
+    stated = plan.guarantee.to_dict() | {"mu": plan.spends.mu}
+    if plan.pays_for_keys:
+        stated["keys_delta"] = float(plan.keys_delta)
+    found: dict[str, Any] = {
+        "guarantee": stated,
+        "neighbours": plan.neighbours,
+        "protects": plan.protects,
+        "unit": ", ".join(units),
+        "plan_hash": plan.hash,
+        "confidence": str(CONFIDENCE),
+        "version": release.software or __version__,
+        "versions": versions_of(release) or {},
+        "id": release.id or "",
+        "receipt": release.receipt or "",
+        "about": plan.about.to_dict() if plan.about is not None else {},
+        **({"made_up": "true"} if release.made_up else {}),
+    }
+    return {
+        f"gaussmith.{name}": value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+        for name, value in found.items()
+    }

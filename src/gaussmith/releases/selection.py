@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.domains import FoundGroups
+from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import PlanError, nearest
-from gaussmith.releases.group_keys import shown_labels
 from gaussmith.releases.quantities import Quantity, quantities_of
+from gaussmith.releases.release import Release, shown_labels
 
 if TYPE_CHECKING:
-    from gaussmith.releases.release import Release
+    pass
+
+
+if TYPE_CHECKING:
+    pass
 
 Cell = tuple[tuple[Any, ...], str]
 """The key of a group (empty without groups) and the name of an answer."""
@@ -19,7 +23,6 @@ Cell = tuple[tuple[Any, ...], str]
 
 def narrowed(release: Release, key: Any, answer: str | None = None) -> Release:
     """The part of a release that a key names: a question, a group, an answer, several of them in a row, or itself."""
-    from gaussmith.releases.release import Release
 
     if isinstance(key, Release):
         if key.noisy is not release.noisy:

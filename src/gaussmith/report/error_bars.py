@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.checks import PERCENT
+from gaussmith.errors import printable
 from gaussmith.releases.table import EXACT, FIXED, NOISY
-from gaussmith.report.charts import INK, NARROW, OURS, SOFT, WIDTH, Spec, chart, row_axis, short, text_layer
+from gaussmith.report.charts import (
+    INK,
+    LINE,
+    MAX_BARS,
+    NARROW,
+    OURS,
+    SOFT,
+    WIDTH,
+    Spec,
+    chart,
+    named_rows,
+    row_axis,
+    short,
+    text_layer,
+)
 from gaussmith.report.drawing import draw
-from gaussmith.texts import printable
-from gaussmith.words.numbers import decimals
+from gaussmith.report.tables import rounded
+from gaussmith.statistics.regression import Intercepts, Slopes
+
+if TYPE_CHECKING:
+    from gaussmith.releases.release import Release
+
 
 Row = dict[str, Any]
 
@@ -22,9 +43,13 @@ ALIKE = 5.0
 SHARE = "_share"
 """How the name of a share ends."""
 
-CAPTION = "Error bars: the released value (dot) and its 95 % interval (bar), on an axis of values."
+CAPTION = f"Error bars: the released value (dot) and its {PERCENT} interval (bar), on an axis of values."
 BESIDE = " A thin line leads from a value outside its bounds to its interval, which is cut to them."
 NO_BAR = " Unknown: too much noise for an interval."
+
+CROSS = " × "
+_NEXT_COLUMN = re.compile(r", (?=[^=,]+=)")
+"""Stands before each further column of the name of a cell, such as `origin=A, dest=X`."""
 
 _HEIGHT = 24
 
@@ -41,7 +66,7 @@ def error_bars(rows: Sequence[Row], among: Sequence[Row] | None = None) -> str:
     if not specs:
         return ""
     names = ", ".join(dict.fromkeys(str(row["answer"]) for row in rows if row["status"] != EXACT))
-    label = f"Error bars of {printable(names)}: values with their 95 % intervals; the numbers are in the table."
+    label = f"Error bars of {printable(names)}: values with their {PERCENT} intervals; the numbers are in the table."
     kind = "panels" if any(_keys(row) for row in rows) else "stack"
     drawn = "".join(draw(spec, label) for spec in specs)
     return f'<figure class="{kind}">{drawn}<figcaption>{html.escape(caption_of(rows))}</figcaption></figure>'
@@ -77,15 +102,24 @@ def _keys(row: Row) -> list[str]:
 
 
 def _family(row: Row) -> str:
-    """The name of an answer; of the cells of a histogram, their column, and of shares that they are shares."""
-    column, is_cell, cell = str(row["answer"]).partition("=")
-    return f"share of {column}" if is_cell and cell.endswith(SHARE) else column
+    """The name of an answer; of cells, their columns, and of shares that they are shares."""
+    name = str(row["answer"])
+    if "=" not in name:
+        return name
+    columns = CROSS.join(part.partition("=")[0] for part in _NEXT_COLUMN.split(name))
+    return f"share of {columns}" if name.endswith(SHARE) else columns
 
 
 def _of_one_scale(panels: Sequence[list[Row]]) -> list[list[Row]]:
-    """Panels joined where their numbers are alike in size, so that no bar shrinks to a dot next to another."""
+    """Panels joined where their numbers are alike in size, so that no bar shrinks to a dot next to another.
+
+    Cells of several columns and their totals are alike in size only by chance, and have axes of their own.
+    """
     joined: list[tuple[float, float, list[Row]]] = []
+    crossed = [panel for panel in panels if CROSS in _family(panel[0])]
     for panel in panels:
+        if panel in crossed:
+            continue
         size = max((abs(end) for row in panel for end in _ends(row)), default=0.0)
         for i, (least, most, others) in enumerate(joined):
             if max(most, size) <= ALIKE * min(least, size):
@@ -93,7 +127,7 @@ def _of_one_scale(panels: Sequence[list[Row]]) -> list[list[Row]]:
                 break
         else:
             joined.append((size, size, panel))
-    return [panel for _, _, panel in joined]
+    return [*(panel for _, _, panel in joined), *crossed]
 
 
 def _ends(row: Row) -> list[float]:
@@ -108,14 +142,15 @@ def _panel(panel: Sequence[Row], width: int, ends_of_axis: tuple[float, float]) 
     title = short(next(iter(families))) if len(families) == 1 else "released value"
     values: list[Spec] = []
     for i, row in enumerate(panel):
-        cell = str(row["answer"]).partition("=")[2] if len(families) == 1 else str(row["answer"])
-        cell = cell.removesuffix(SHARE) if len(families) == 1 else cell
+        cell = str(row["answer"])
+        if len(families) == 1:
+            cell = " · ".join(part.partition("=")[2] for part in _NEXT_COLUMN.split(cell)).removesuffix(SHARE)
         label = " · ".join([*_keys(row), *([cell or str(row["answer"])] if len(names) > 1 else [])])
         drawn: Spec = {"row": i, "label": "" if alone else short(label), "text": "unknown"}
         if ends := _ends(row):
             low, value, high = ends
             near = float(np.clip(value, low, high))
-            text = f"{value:z,.{decimals(row['standard_error'])}f}".replace("-", "−")
+            text = rounded(value, row["standard_error"]).replace("-", "−")
             drawn |= {"low": low, "high": high, "value": value, "near": near, "text": text}
         values.append(drawn)
     low, high = ends_of_axis
@@ -150,3 +185,53 @@ def _domain(ends: Sequence[float]) -> tuple[float, float]:
         high = 0.0
     room = 0.05 * (high - low or span)
     return low - room, high + room
+
+
+# The coefficient plot of a regression: each slope with its 95 % interval, in units that can be compared.
+
+COEFFICIENTS_CAPTION = (
+    f"Slopes with their {PERCENT} intervals: the change of the explained column, in percent of its range, when a "
+    "column moves across its whole range and the others stay."
+)
+
+
+def coefficient_spec(release: Release) -> Spec | None:
+    """The plot of all slopes of a release; None where there are none."""
+    scales: dict[str, float] = {}
+    for piece in release.pieces:
+        for each in piece.block.answers.statistics:
+            if isinstance(each, Slopes) and not isinstance(each, Intercepts):
+                scales |= dict(zip(each.names, 100 * each.halves[:, 1] / each.halves[:, 0], strict=True))
+    rows: list[Spec] = []
+    for row in release.rows():
+        scale = scales.get(row["answer"])
+        if scale is None or not np.isfinite([row["lower"], row["upper"], row["value"]]).all():
+            continue
+        keys = [str(value) for name, value in row.items() if name not in FIXED and value is not None]
+        low, value, high = (row[name] * scale for name in ("lower", "value", "upper"))
+        half = (high - low) / 2
+        text = f"{rounded(value, half)} ± {rounded(half, half)} %"
+        named = " · ".join((*keys, row["answer"]))
+        rows.append({"answer": short(named), "low": low, "high": high, "value": value, "text": text})
+    if not rows:
+        return None
+    rows = rows[:MAX_BARS]
+    ends = [0.0, *(row[end] for row in rows for end in ("low", "high"))]
+    room = 0.05 * (max(ends) - min(ends))
+    x = {"type": "quantitative", "scale": {"domain": [min(ends) - room, max(ends) + room], "nice": False}}
+    axis = {"title": "percent of the explained column's range", "tickCount": 5, "format": ",~r"}
+    bars = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": LINE, "strokeWidth": 2}}
+    return {
+        **named_rows(rows, NARROW),
+        "layer": [
+            {**zero, "encoding": {"x": {"field": "zero", **x}}},
+            {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
+            {
+                "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
+                "encoding": {"y": row_axis(), "x": {"field": "value", **x}},
+            },
+            text_layer("text", {"value": NARROW + 10}, align="left", color=SOFT),
+            text_layer("answer", {"value": -10}, align="right", color=INK),
+        ],
+    }

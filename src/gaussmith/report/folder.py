@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DataError, RequestError
 from gaussmith.report.page import page
-from gaussmith.report.registry import registry_entry
+from gaussmith.report.reviewers import registry_entry
 
 if TYPE_CHECKING:
-    from gaussmith.releases import Release
+    from gaussmith.releases.release import Release
 
 RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
 REGISTRY = "registry.json"
@@ -41,8 +41,19 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
         )
 
 
-def write_folder(release: Release, folder: str | Path) -> list[Path]:
-    """Write the record first, then tables and page; each file appears complete or not at all."""
+def holds_release(folder: str | Path, stored: bytes) -> bool:
+    """Whether the record in a folder is this one, as a ledger stored it."""
+    try:
+        return (Path(folder) / RECORD).read_bytes().rstrip() == stored
+    except OSError:
+        return False
+
+
+def write_folder(release: Release, folder: str | Path, only_absent: bool = False) -> list[Path]:
+    """Write the record first, then tables and page; each file appears complete or not at all. Return those written.
+
+    With `only_absent` files that are there stay as they are.
+    """
     path = Path(folder)
     writers: dict[str, Callable[[Path], object]] = {
         RECORD: lambda file: file.write_text(release.to_json() + "\n", encoding="utf-8"),
@@ -53,6 +64,8 @@ def write_folder(release: Release, folder: str | Path) -> list[Path]:
     if release.plan.about is not None:
         entry = json.dumps(registry_entry(release, draft=True), indent=2, ensure_ascii=False)
         writers[REGISTRY] = lambda file: file.write_text(entry + "\n", encoding="utf-8")
+    if only_absent:
+        writers = {name: write for name, write in writers.items() if not (path / name).exists()}
     try:
         path.mkdir(parents=True, exist_ok=True)
         for name, write in writers.items():

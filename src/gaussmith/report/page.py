@@ -7,52 +7,330 @@ page forbids scripts and remote content, so a hostile column name stays a name.
 from __future__ import annotations
 
 import html
+import math
 import os
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaussmith.checks import CONFIDENCE, PERCENT
+from gaussmith.domains.domain import rows_coordinate
+from gaussmith.domains.features import MEAN, OWN_MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import RequestError
+from gaussmith.errors import RequestError, counted, printable
 from gaussmith.numerics.threads import single_threaded
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import MEAN, OWN_MEAN, ROW_SUM, ROWS, TABLED, TOTAL
+from gaussmith.planning.block import compare_block, compare_release, standard_scale
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.joint_people import NAME
+from gaussmith.planning.row_rule import RowRule, columns_needed
 from gaussmith.releases.diagnosis import diagnosis_legend, diagnosis_sentences, is_diagnosis
-from gaussmith.releases.learned import learned_sentences
-from gaussmith.report.cell_charts import cell_pictures, has_quantiles
-from gaussmith.report.charts import MAX_BARS
-from gaussmith.report.citation import adding_up, sentence_of, version_of
-from gaussmith.report.coefficients import CAPTION as COEFFICIENTS
-from gaussmith.report.coefficients import coefficient_spec
-from gaussmith.report.drawing import draw
-from gaussmith.report.error_bars import error_bars
-from gaussmith.report.found_keys import shown_chart
-from gaussmith.report.markup import (
-    PAGE,
-    boxed_table,
-    escaped,
-    figure_with,
-    in_pages,
-    listed,
-    paged_table,
-    prose,
-    section,
+from gaussmith.releases.path import learned_sentences
+from gaussmith.report.charts import (
+    MAX_BARS,
+    cell_pictures,
+    drawn_names,
+    draws_line,
+    draws_record,
+    errors_spec,
+    has_quantiles,
+    noise_spec,
+    plan_spec,
+    sharing_spec,
+    shown_ties,
+    spectrum_spec,
 )
-from gaussmith.report.noise_sections import compared_section, shape_section
-from gaussmith.report.reasons import reasons
-from gaussmith.report.reviewers import PERSON, about_rows, review_rows, rows_html, unit_of, who_of
-from gaussmith.report.sharing import sharing_spec, shown_ties
-from gaussmith.texts import printable
-from gaussmith.words.keys import kappa_of, promise, statement_notes
-from gaussmith.words.numbers import figure
-from gaussmith.words.plans import noise_names
-from gaussmith.words.releases import MADE_UP, RELEASE_HEADER, shown_rows
+from gaussmith.report.drawing import draw
+from gaussmith.report.error_bars import COEFFICIENTS_CAPTION as COEFFICIENTS
+from gaussmith.report.error_bars import coefficient_spec, error_bars
+from gaussmith.report.keys import kappa_of, promise, shown_chart, statement_notes
+from gaussmith.report.plans import noise_names
+from gaussmith.report.releases import MADE_UP, RELEASE_HEADER, shown_rows
+from gaussmith.report.reviewers import (
+    PERSON,
+    RECORD,
+    SELECTED,
+    about_rows,
+    adding_up,
+    review_rows,
+    rows_html,
+    sentence_of,
+    unit_of,
+    version_of,
+    who_of,
+)
+from gaussmith.report.tables import (
+    RANKS,
+    describe_divided,
+    describe_factor,
+    describe_optimality,
+    describe_shape,
+    describe_spectrum,
+    figure,
+    html_table,
+    rounded,
+)
 
 if TYPE_CHECKING:
-    from gaussmith.plans import Block, Plan
-    from gaussmith.releases import Release
+    from gaussmith.planning.block import Block, ComparedShapes
+    from gaussmith.planning.draw import AnyTie, Draw
+    from gaussmith.planning.plan import Plan
+    from gaussmith.releases.release import Release
+
+
+# Pieces of a page: escaped text, sections, tables and figures.
+
+PAGE = 50
+"""How many rows of a long table are opened at once."""
+
+
+def escaped(text: str) -> str:
+    """External text, escaped."""
+    return html.escape(printable(text))
+
+
+def prose(text: str) -> str:
+    """A sentence, escaped, with typeset powers of ten and percent signs kept next to their numbers."""
+    powers = re.sub(r"\b(\d(?:\.\d+)?)e([+-]\d+)\b", _power, escaped(text))
+    return re.sub(r"(\d) %", "\\1\u00a0%", powers)
+
+
+def _power(match: re.Match[str]) -> str:
+    factor, exponent = match.groups()
+    front = "" if float(factor) == 1 else f"{factor}\u00a0·\u00a0"
+    return f'<span class="number">{front}10<sup>{str(int(exponent)).replace("-", "−")}</sup></span>'
+
+
+def section(name: str, title: str, body: str) -> str:
+    return (
+        f'<section id="{name}" class="{name}" aria-labelledby="{name}-title">\n'
+        f'<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
+    )
+
+
+def listed(notes: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escaped(note)}</li>' for note in notes)}</ul>"
+
+
+def boxed_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f'<div class="table">{html_table(header, rows)}</div>'
+
+
+def paged_table(header: Sequence[str], rows: Sequence[Sequence[str]], rows_per_page: int = PAGE) -> str:
+    """A table; a longer one in pages that open one by one, without a script."""
+    cut = range(0, max(len(rows), 1), rows_per_page)
+    return in_pages([boxed_table(header, rows[i : i + rows_per_page]) for i in cut], len(rows), rows_per_page)
+
+
+def in_pages(pages: Sequence[str], size: int, rows_per_page: int) -> str:
+    """Pages of so many rows each, the first one open; a single page stays as it is."""
+    if len(pages) == 1:
+        return pages[0]
+    return "\n".join(
+        f'<details class="page"{" open" if i == 0 else ""}><summary>Rows {i * rows_per_page + 1:,} to '
+        f"{min((i + 1) * rows_per_page, size):,} of {size:,}</summary>\n{body}\n</details>"
+        for i, body in enumerate(pages)
+    )
+
+
+def figure_with(svg: str, caption: str) -> str:
+    words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{svg}{words}</figure>"
+
+
+# The sections of a page about its noise: beside the standard Gaussian, and its shape.
+
+MAX_ROWS = 200
+"""Limit on the answers whose noise a page compares."""
+
+WORSE = (
+    " The noise was chosen for all answers together, and for means anywhere within their bounds: one answer by itself "
+    "can have a larger error than the standard one."
+)
+"""What is said where a ratio in the table is above 100 %."""
+
+_ALL = {PERSON: " with all rows", RECORD: ""}
+
+
+def compared_section(release: Release) -> str:
+    """Errors beside the standard Gaussian's: one table for answers that share a noise, else one for each piece."""
+    plan, ties = release.plan, {id(piece.draw.tie) for piece in release.plan.pieces}
+    several, pieces = len(plan.provable) > 1, release.pieces
+    if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
+        return "\n".join(compared_section(piece) for piece in pieces if not piece.plan.draw.is_public)
+    block = pieces[0].block
+    if plan.groups is None or release.view.groups is not None:
+        return _noise(block, compare_release(release, MAX_ROWS), several, pieces[0].plan.draw)
+    compared = [  # all groups have the same noise, or this is the largest
+        each
+        for piece in plan.pieces
+        for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
+    ]
+    return _noise(block, compared, several, plan.pieces[0].draw, of_groups=True)
+
+
+def _noise(
+    block: Block, comparisons: Sequence[ComparedShapes], several: bool, draw_of: Draw, of_groups: bool = False
+) -> str:
+    """Errors beside the standard Gaussian's; `several` noises share the guarantee."""
+    groups = draw_of if of_groups else None
+    known = [c for c in comparisons if c.standard]
+    if not known:
+        return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
+    rows = []
+    for c in known[:MAX_ROWS]:
+        over = " / n" if c.mean and groups is not None else ""  # every group has its own n
+        errors = [f"{rounded(error, c.error)}{over}" for error in (c.error, c.standard or 0.0)]
+        rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
+    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
+    table = paged_table(["answer", "± error", "standard Gaussian", "ratio"], rows)
+    if max(len(known), len(block.answers)) > MAX_ROWS:
+        table += f"<p>Compared: the first {MAX_ROWS} answers.</p>"
+    shares = [c.share for c in known[:MAX_ROWS] if c.share is not None]
+    lead = _lead(shares)
+    worse = WORSE if max(shares) > 1.005 else ""
+    together = block.whole is not None or block.tie is not None
+    what = "the plan of all questions that were planned together" if together else "the plan"
+    inside = draw_of.is_planned_inside
+    best = describe_factor(draw_of.optimality) if inside else describe_optimality(block)
+    shared = groups is not None and groups.is_shared and not inside
+    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
+    where = where if block.lender is None else ""
+    caption = "Blue: this release. Grey: the standard Gaussian mechanism."
+    caption += f" The first {MAX_BARS} of the table." if len(rows) > MAX_BARS else ""
+    bars = figure_with(draw(noise_spec(known), label), caption)
+    over_n = groups is not None and block.answers.any_divided
+    divided = f"<p>{prose('; '.join(describe_divided(block)))}.</p>" if over_n else ""
+    divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
+    return (
+        f"<p>{prose(lead)}, at the same guarantee; {what} is {prose(where + best)}. "
+        "The standard mechanism adds independent noise of equal size to every answer, in units of its weight."
+        f"{worse}</p>\n"
+        f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
+    )
+
+
+def _lead(shares: Sequence[float]) -> str:
+    """The ratios of a table in one clause, which says no more than the table does.
+
+    >>> _lead([0.79, 0.79])
+    'Errors are 79 % of those of the standard Gaussian mechanism'
+    >>> _lead([0.73, 0.781]).split(" of ")[0]
+    'Errors are 73 % to 78 %'
+    """
+    low, high = (f"{100 * share:.0f} %" for share in (min(shares), max(shares)))
+    if low == high == "100 %":
+        return "Here the standard Gaussian mechanism is just as good"
+    return f"Errors are {low if low == high else f'{low} to {high}'} of those of the standard Gaussian mechanism"
+
+
+def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD) -> str:
+    """The picture of the noise over the most that one record, or one person with all rows, can change."""
+    if draws_line(block, columns):
+        return _line_section(block, who)
+    names = [printable(name) for name in drawn_names(block, columns)]
+    times = figure(1 / block.guarantee.mu, 2)
+    of = " and ".join(f"<b>{html.escape(name)}</b>" for name in names)
+    label = (
+        f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
+        f"and what {who} can change."
+    )
+    mirrored = f"; removing {'a person' if who == PERSON else 'a record'} is its mirror image"
+    what = f"the most that {who}{_ALL[who]} can change{'' if block.public_count else mirrored}"
+    record = f'<li class="record">{what}</li>' if draws_record(block, columns) else ""
+    standard = "" if block.tie is not None else '<li class="standard">the standard Gaussian’s noise</li>'
+    return (
+        f'<div class="beside">\n{figure_with(draw(plan_spec(block, columns, who), label), "")}\n<div>\n'
+        f"<p>What {who}{_ALL[who]} can change in {of}, and the noise that hides it.</p>\n"
+        f'<ul class="key">{record}'
+        f'<li class="ours">the noise of this release</li>{standard}</ul>\n'
+        "<p>The outlines of the noise are scaled so that, over all answers together, they just contain every "
+        f"difference that {who} can make. The noise itself has the same shape and is {times} times as large "
+        "(1/μ): this is its standard deviation in every direction.</p>\n"
+        f"<p>Chosen: {escaped(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
+    )
+
+
+def _line_section(block: Block, who: str) -> str:
+    """The same for a single answer: its noise has one direction, and is drawn at its true size."""
+    (name,) = (printable(name) for name in drawn_names(block))
+    of = "the rank of " if block.answers.any_inverted else ""
+    label = f"The noise in {of}{name}, one standard deviation to each side, and the most that {who} can change."
+    return (
+        f'<div class="beside">\n{figure_with(draw(plan_spec(block, None, who), label), "")}\n<div>\n'
+        f"<p>The most that {who}{_ALL[who]} can change in {of}<b>{html.escape(name)}</b>, and the noise that hides it: "
+        "one standard deviation to each side, at its true size.</p>\n"
+        f"<p>Chosen: {escaped(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
+    )
+
+
+def _directions(block: Block) -> str:
+    """The noise of all answers at once: by direction, and for a workload by answer."""
+    words = describe_spectrum(block) if block.answers.size > 2 else ""
+    if not words:
+        return ""
+    spectrum = figure_with(draw(spectrum_spec(block), words), f"{words} Dashed: the standard Gaussian.")
+    if not block.problem.features.is_linear:
+        return f'\n<div class="beside">\n{spectrum}\n</div>'
+    label = "The standard error of every answer in order, of this release and of the standard Gaussian mechanism."
+    errors = figure_with(draw(errors_spec(block), label), f"{label} Blue: this release. Grey: the standard.")
+    return f'\n<div class="beside">\n{spectrum}\n{errors}\n</div>'
+
+
+# The section of a page that says why this noise was chosen.
+
+
+def reasons(draw: Draw, block: Block) -> str:
+    """Why this noise: what was minimised, what other noise would have cost, and the least there is."""
+    if block.tie is not None:
+        return _tied_reasons(block.tie)
+    together = " of this question and the questions planned together with it" if block.whole is not None else ""
+    block = block.whole[0] if block.whole is not None else block
+    weighting = {
+        "equal": "",
+        "relative": ", each relative to what one person can change",
+        "given": ", weighted as given",
+    }[block.answers.weighting]
+    worst = block.problem.features.targets is not None
+    aim = "to minimise the sum of squared errors"
+    if worst:
+        aim = "to minimise the squared error of the worst answer, relative to its squared target"
+    prices = [(block.shape.name, block.price, "chosen")]
+    prices += [
+        (name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])
+    ]
+    rows = [
+        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
+        for name, price, note in prices
+    ]
+    optimality = draw.optimality if draw.is_planned_inside else block.optimality
+    if math.isfinite(optimality):
+        least = f"{1 / optimality:.2f} ×"
+        rows.append(["lower bound for any Gaussian noise with this guarantee", least])
+    return (
+        f"<p>The noise was chosen {aim}{together}{weighting}. The choice used only the bounds and the guarantee, "
+        "never the data.</p>\n"
+        f"{_table(['noise', 'largest squared error' if worst else 'total squared error'], rows)}"
+    )
+
+
+def _tied_reasons(tie: AnyTie) -> str:
+    rows = [
+        [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
+        ["separate noise for each question or group, with the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
+        ["lower bound for any Gaussian noise with this guarantee", f"{1 / tie.optimality:.2f} ×"],
+    ]
+    return (
+        "<p>The noise was chosen to minimise the sum of squared errors of all answers that share it, each relative to "
+        "what one person can change. The choice used only the bounds and the guarantee, never the data.</p>\n"
+        f"{_table(['noise', 'total squared error'], rows)}"
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f'<div class="table">{html_table(header, rows)}</div>'
+
 
 _ODD_VALUES = (
     "Infinite values count as the nearer bound. Empty cells, values that are not numbers, and text that is not a "
@@ -144,7 +422,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     answers = ("answers", "Answers", _answers(release))
     told = (
         [("told", "What this means", listed([*diagnosis_sentences(release), *diagnosis_legend(release)]))]
-        if is_diagnosis(release)
+        if is_diagnosis(release.plan)
         else []
     )
     pieces = [piece for piece in release.pieces if not piece.plan.draw.is_public]
@@ -164,7 +442,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
         ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
         ("shape", "The shape of the noise", shape_section(drawn.block, columns, who_of([drawn.row_rule]))),
-        ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
+        ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.draw, piece.block) for piece in pieces))),
     ]
 
 
@@ -237,7 +515,7 @@ def _answers(release: Release) -> str:
         table = f"<div>{boxed_table(header, rows[i : i + size])}</div>"
         body = f"{bars}\n{table}" if keyed else f"{table}\n{bars}"  # the long table of groups comes after its picture
         pages.append(f'<div class="fit">\n{body}\n</div>')
-    note = f"<p>… and {more:,} more answers, in the tables saved with this page.</p>" if more > 0 else ""
+    note = f"<p>… and {counted(more, 'more answer')}, in the tables saved with this page.</p>" if more > 0 else ""
     if len(rows) > -(-MAX_DRAWN // size) * size:
         note += f"<p>Error bars are drawn for the first {-(-MAX_DRAWN // size) * size:,} rows.</p>"
     half = "; of a quantile, half the length of its 68 % interval" if has_quantiles(release) else ""
@@ -249,18 +527,25 @@ def _answers(release: Release) -> str:
         plot = figure_with(draw(slopes, COEFFICIENTS), COEFFICIENTS + more_slopes)
     return (
         f"{in_pages(pages, len(rows), size)}\n{note}"
-        f'<p class="quiet">± is the standard deviation of the noise{half}. Values are not clipped to their bounds, '
-        "so they stay right on average: a small count can be negative. Intervals are cut to the bounds, and counts to "
+        f'<p class="quiet">± is the standard deviation of the noise{half}. Values are not clipped to their bounds'
+        f"{_bias(release)} Intervals are cut to the bounds, and counts to "
         f"0. A value marked * is outside its interval for this reason.</p>\n{plot}"
     )
 
 
+def _bias(release: Release) -> str:
+    """Whether values are right on average, as the end of a sentence that says they are not clipped."""
+    if release.groups is None or not release.groups.is_found:
+        return ", so they stay right on average: a small count can be negative."
+    return f". {SELECTED} Values of groups near that limit are marked †."
+
+
 def _covers(release: Release) -> str:
     answers = len(release.columns()["answer"])
-    width = normal_width(0.95, max(answers, 1)) / normal_width(0.95)
+    width = normal_width(CONFIDENCE, max(answers, 1)) / normal_width(CONFIDENCE)
     together = (
-        f"<li>All {answers:,} intervals at once: each one has 95 % coverage. Make them {width:.2f} times as wide for "
-        "95 % coverage of all together.</li>"
+        f"<li>All {answers:,} intervals at once: each one has {PERCENT} coverage. Make them {width:.2f} times as wide "
+        f"for {PERCENT} coverage of all together.</li>"
         if answers > 1
         else ""
     )
@@ -291,11 +576,13 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
     features = block.problem.features
     asked = None if features.is_linear else set(features.index.tolist())  # a question may ask but some
     if block.whole is not None and not asked:
-        return "<p>Only the number of records is asked for here: no column is read.</p>"
+        return f"<p>Only the number of records is asked for here: {_who_counts(row_rule)}.</p>"
     domain = block.domain
-    columns = [j for j in range(domain.dimension) if j != domain.rows_coordinate]
+    columns = [j for j in range(domain.dimension) if j != rows_coordinate(domain)]
     places = [j for j in columns if asked is None or j in asked]
     table = domain.bounds_table(block.problem, places[:MAX_LISTED], block.substitutes)
+    if table is None and not domain.dimension:
+        return f"<p>{domain.reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"
     if table is None:
         return f"<p>{prose(domain.reading if row_rule is None else _counted(row_rule) or domain.reading)}</p>"
     units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
@@ -311,10 +598,17 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
         for j, (name, numbers) in zip(places, table.rows, strict=False)
     ]
     more = len(places) - len(rows) if len(rows) == MAX_LISTED else 0  # squares and products have no bounds of their own
-    note = f"<p>… and {more:,} more columns, in the record saved with this page.</p>" if more else ""
+    note = f"<p>… and {counted(more, 'more column')}, in the record saved with this page.</p>" if more else ""
     first, *others = (*table.header[:-1], "missing values") if any(told) else table.header
     below = _ODD_VALUES if any(told) and table.rows else table.note
     return paged_table([first, *(["of"] if kinds else []), *others], rows) + f"{note}<p>{html.escape(below)}</p>"
+
+
+def _who_counts(rule: RowRule | None) -> str:
+    """What columns are read for, where none has bounds."""
+    if rule is None or not (columns_needed(rule, ()) or rule.person_columns):
+        return "no column is read"
+    return "columns decide who is counted" + (" and in which group" if rule.by else "") + ", and none has bounds"
 
 
 def _counted(rule: RowRule) -> str:
@@ -335,12 +629,13 @@ def _counted(rule: RowRule) -> str:
     if cut.ends is None:
         return f"{ranges}, the outer ones open. A missing value is in none."
     low, high = (figure(end, 6) for end in cut.ends)
+    is_full = column in (*rule.complete, *rule.complete_by_type)
     if rule.features[0][0] == OWN_MEAN:
-        rule_of_rows = (
-            "counts as that bound, before the mean of the person's rows is taken; rows without one are left out."
-        )
-        return f"{ranges}, from {low} to {high}. A row's value beyond {rule_of_rows}"
-    return f"{ranges}, from {low} to {high}. A value beyond counts as that bound; a missing one is in none."
+        rest = "" if is_full else "; rows without one are left out"
+        beyond = f"A row's value beyond counts as that bound, before the mean of the person's rows is taken{rest}."
+    else:
+        beyond = f"A value beyond counts as that bound{'' if is_full else '; a missing one is in none'}."
+    return f"{ranges}, from {low} to {high}. {beyond}"
 
 
 def _missing(j: int, numbers: Sequence[float], told: Sequence[str]) -> list[str]:

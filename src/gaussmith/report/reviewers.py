@@ -8,20 +8,68 @@ data collection. docs/publishing.md says which answer meets which of its hazards
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.plans.row_rule import RowRule
+from gaussmith.checks import PERCENT
+from gaussmith.errors import RequestError, printable
+from gaussmith.planning.answer_notes import About
+from gaussmith.planning.row_rule import RowRule
+from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.releases.saved import versions_of
-from gaussmith.report.citation import claim_of, version_of
-from gaussmith.texts import printable
-from gaussmith.words.blocks import describe_shape, guarantee_notes
-from gaussmith.words.keys import kappa_of
+from gaussmith.report.keys import kappa_of
+from gaussmith.report.tables import describe_shape, guarantee_notes
 
 if TYPE_CHECKING:
-    from gaussmith.plans.about import About
-    from gaussmith.releases import Release
+    from gaussmith.releases.release import Release
+
+
+# How a release is cited, and by which version it was made: the last words of its page.
+
+
+def version_of(release: Release) -> str:
+    """The version of Gaussmith that made the release."""
+    from gaussmith import __version__
+
+    return release.software or __version__
+
+
+def claim_of(release: Release) -> str:
+    """The guarantee of a release as it is cited; with found keys it is never plain μ-GDP."""
+    plan, g = release.plan, release.guarantee
+    if g.epsilon is not None:
+        return f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
+    if plan.pays_for_keys:
+        return (
+            f"κ-approximate μ-Gaussian differential privacy with κ = {kappa_of(plan):.6g} and μ = {plan.spends.mu:.6g}"
+        )
+    if g.stated_rho is not None:
+        return f"ρ-zero-concentrated differential privacy with ρ = {g.rho:g}"
+    return f"μ-Gaussian differential privacy with μ = {g.mu:g}"
+
+
+def sentence_of(release: Release) -> str:
+    """The sentence by which a release is cited."""
+    plan = release.plan
+    is_unit = any(rule is not None and rule.unit is not None for rule in release.row_rules)
+    who = "one person with all of their rows" if is_unit else "one person’s record"
+    unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} {who}"
+    keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.pays_for_keys else ""
+    return (
+        f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is Gaussian, exact on "
+        f"integers (μ = {plan.spends.mu:.6g}){keys}, and was added by Gaussmith {version_of(release)}."
+    )
+
+
+def adding_up(release: Release) -> str:
+    """How several releases about the same people add up."""
+    also = " The κ of found keys add up beside them." if release.plan.pays_for_keys else ""
+    return (
+        "Always state ε and δ together, and what they protect: one without the other says little. Several releases "
+        f"about the same people add up: add the squares of their μ and take the square root.{also}"
+    )
+
 
 PERSON, RECORD = "one person", "one record"
 
@@ -37,6 +85,13 @@ SIDES = (
     "Errors, warnings, exit code and the path of the program are made not to depend on any record. How long the "
     "release took is not covered: let nobody measure it who sees the answers."
 )
+
+SELECTED = (
+    "Groups are shown because their noisy counts are large, so the counts of shown groups are too high on average, "
+    "most of those just above the least that is shown. Their intervals allow for this and can reach far down; "
+    "± does not."
+)
+"""What is said of the values of found groups."""
 
 NOT_PROTECTED = (
     "That this release took place, its request, and the names and types of columns: they are public.",
@@ -79,7 +134,7 @@ COMPARED = "Compare it with guarantees of the same unit at the same δ only; fro
 
 def keys_of(release: Release) -> list[str]:
     """Where the groups and values come from whose answers are listed; empty where there are none."""
-    lists = [piece.row_rules[piece.plan.slot.draw] for question in _questions(release) for piece in question.pieces]
+    lists = [piece.own_rule for question in _questions(release) for piece in question.pieces]
     rules = [rule for rule in lists if rule is not None]
     found = release.plan.pays_for_keys
     told = []
@@ -166,11 +221,13 @@ def unprotected_of(release: Release) -> list[str]:
 
 def utility_of(release: Release) -> str:
     """How far the answers can be from those without noise, and from the truth."""
+    chosen = f" {SELECTED}" if release.plan.pays_for_keys else ""
+    right = "Values are right on average within the bounds" + (", but for found groups" if chosen else "")
     return (
-        "Each answer has its standard error and a 95 % interval, which cover the noise. Values are right on average "
-        "within the bounds; clipping to bounds, limits on rows and groups, and missing values move them, and the "
-        "intervals do not cover that. Negative counts are not raised to 0, which would bias sums of them. Noise does "
-        "not shrink with a group, so relative errors are largest in the smallest groups."
+        f"Each answer has its standard error and a {PERCENT} interval, which cover the noise.{chosen} {right}; "
+        "clipping to bounds, limits on rows and groups, and missing values move them, and the intervals do not cover "
+        "that. Negative counts are not raised to 0, which would bias sums of them. Noise does not shrink with a group, "
+        "so relative errors are largest in the smallest groups."
     )
 
 
@@ -245,3 +302,112 @@ def _said(about: About | None, name: str) -> list[str]:
 
 def _because(about: About | None, name: str) -> list[str]:
     return [f"Why: {text}" for text in _said(about, name)] or ["Why this guarantee: not stated by the curator."]
+
+
+# An entry for the registry of deployments of differential privacy (registry.opendp.org), filled from a release.
+#
+# The names of fields, the choices and the three tiers are those of `schemas/deployments-schema.yaml` in the
+# repository opendp/deployments-registry-data at commit 3e9c812; docs/schemas/registry-entry.schema.json holds their
+# structure.
+
+REQUIRED = ("name", "curator", "description", "purpose", "region", "published")
+"""What an entry of the first tier must say, and a release cannot know."""
+
+OF_TIER_3 = ("actors", "rationale_epsilon", "rationale_bounds", "preprocessing", "security")
+"""What only a curator can say of the third tier; all of the second is known, or chosen."""
+
+OF_TIER_2 = ("release_type", "data_source")
+
+
+def registry_entry(release: Release, draft: bool = False) -> dict[str, Any]:
+    """The entry, in the tier that is complete. Refuses what the first tier lacks; a draft says so in its place."""
+    about = release.plan.about or About()
+    missing = [name for name in REQUIRED if not getattr(about, name)]
+    if missing and not draft:
+        raise RequestError(
+            f"a registry entry without {', '.join(missing)}",
+            "an entry of the first tier names and describes what is published, who publishes it, where, when and why",
+            "write them in [about] of the request, or ask for registry(draft=True)",
+            code="about-incomplete",
+            missing=missing,
+        )
+    first = {name: getattr(about, name) or f"(write about.{name})" for name in REQUIRED}
+    curators = list(about.curator) or [first["curator"]]
+    basic = {
+        "name": first["name"],
+        "data_curators": curators,
+        "intended_use": first["purpose"],
+        "data_product_type": "Summary statistics",
+        "data_product_region": first["region"],
+        "description": first["description"],
+        "publication_date": first["published"],
+        **({"data_product_sector": about.sector.capitalize()} if about.sector else {}),
+    }
+    contact = f"Contact: {about.contact}" if about.contact else ""
+    period = " to ".join(filter(None, (about.data_from, about.data_until)))
+    notes = "\n\n".join(filter(None, (about.notes, contact, f"Data of {period}." if period else "")))
+    administrative = {
+        **({"sources": "\n".join(f"- {source}" for source in about.sources)} if about.sources else {}),
+        **({"notes": notes} if notes else {}),
+        "registry_authors": list(about.authors) or curators,
+    }
+    return {
+        "url_slug": re.sub(r"[^a-z0-9]+", "_", first["name"].lower()).strip("_") or "release",
+        "status": "Draft",
+        "tier": _tier(about, missing),
+        "deployment": {"basic": basic, **_protection(release, about), "administrative": administrative},
+    }
+
+
+def _tier(about: About, missing: list[str]) -> int:
+    if missing or not all(getattr(about, name) for name in OF_TIER_2):
+        return 1
+    return 3 if all(getattr(about, name) for name in OF_TIER_3) else 2
+
+
+def _protection(release: Release, about: About) -> dict[str, Any]:
+    """The second and third tier: what is protected, how well, by whom and by what."""
+    g = release.guarantee
+    variant, parameters = "Custom", {}
+    if g.epsilon is not None and g.delta is not None:
+        variant, parameters = "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
+    elif g.stated_rho is not None and not release.plan.pays_for_keys:
+        variant, parameters = "Zero-concentrated DP", {"rho": g.rho}
+    why = [
+        f"{title}: {text}"
+        for title, text in (("Guarantee", about.rationale_epsilon), ("Bounds and limits", about.rationale_bounds))
+        if text
+    ]
+    model = {
+        "model_name": (about.deployment_model or "central").capitalize(),
+        "actors": about.actors,
+        "release_type": about.release_type.capitalize(),
+        "data_source_type": about.data_source.capitalize(),
+        "access_type": "Non-interactive",
+    }
+    implementation = {
+        "preprocessing_and_hyperparameter_tuning": about.preprocessing,
+        "mechanisms": "\n".join(
+            f"- {line}" for line in (mechanism_of(release), f"Made by {software_of(release)}.", about.security) if line
+        ),
+        "justification": "\n\n".join(why),
+    }
+    released = (
+        about.post_processing or "None: the answers are shown as they were released; intervals are cut to bounds."
+    )
+    return {
+        "dp_variant": {
+            "variant_name": variant,
+            "data_domain": "Every table with these columns; values beyond the bounds are clipped to them.",
+            "unprotected_quantities": "\n".join(f"- {line}" for line in unprotected_of(release)),
+        },
+        "privacy_loss": {
+            "privacy_unit": unit_of(release),
+            "privacy_unit_details": neighbours_of(release),
+            **({"privacy_parameters": parameters} if parameters else {}),
+            "privacy_parameters_details": parameters_of(release),
+        },
+        "deployment_model": {name: text for name, text in model.items() if text},
+        "accounting": {"post_processing": released, "composition": composition_of(release)},
+        "implementation": {name: text for name, text in implementation.items() if text},
+    }

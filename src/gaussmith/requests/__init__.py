@@ -2,11 +2,7 @@
 
 request      the whole request, with its plan
 question     one question of a request, with its own rules
-toml_text    a request as TOML
+fields       the table of all fields: Python, TOML, flags, the form and the JSON Schema are made from it
+readers      how the fields are read
 translation  from a question to the domain of one person, the answers, and the rule of its rows
 """
-
-from gaussmith.requests.question import Question
-from gaussmith.requests.request import Request
-
-__all__ = ["Question", "Request"]

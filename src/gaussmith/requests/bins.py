@@ -17,13 +17,18 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaussmith.checks import is_number, is_whole
+from gaussmith.domains.box import Box
+from gaussmith.domains.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.errors import DomainError, RequestError, nearest
-from gaussmith.expressions.cuts import DATE, Cut
-from gaussmith.values import dataclass
+from gaussmith.expressions.keys import DATE, Cut
+from gaussmith.notations import setting
+from gaussmith.requests.fields import PERIODS
+from gaussmith.statistics.quantile import MEDIAN, Quantiles
 
 PRIVATE = "private"
 """What stands for bounds and cells that are learned from the data, in stages."""
@@ -33,8 +38,6 @@ MAX_BINS = 100_000
 
 WAYS = ("bins", "equal", "log", "by")
 """How cells are declared; the last three between two numbers or dates."""
-
-PERIODS = ("day", "week", "month", "quarter", "year")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def read_bins(column: str, given: Any) -> Bins:
         return given
     if isinstance(given, str) and given == PRIVATE:
         rule = "cells are found in stages for quantiles alone, in a request without questions"
-        remedy = f'write bins = {{ {column} = "{PRIVATE}" }} above, beside quantiles = {{ {column} = [0.5] }}'
+        remedy = f"write {setting('bins', {column: PRIVATE})} above, beside {setting('quantiles', {column: [0.5]})}"
         raise _wrong(column, "private bins", rule, remedy, "private-bins-in-a-question")
     if not isinstance(given, Mapping):
         return _of_edges(column, given)
@@ -80,7 +83,7 @@ def read_bins(column: str, given: Any) -> Bins:
             )
     if len(ways) != 1:
         what, rule = "cells declared in several ways" if ways else "cells without edges", "choose one way"
-        raise _wrong(column, what, rule, "write { bins = [0, 10, 20] }", "bins-not-given-in-one-way")
+        raise _wrong(column, what, rule, f"write {setting('', {'bins': [0, 10, 20]})}", "bins-not-given-in-one-way")
     (way,) = ways
     if way == "bins":
         if "between" in given:
@@ -88,7 +91,7 @@ def read_bins(column: str, given: Any) -> Bins:
             raise _wrong(column, "between beside bins", rule, "leave between out", "between-beside-bins")
         return _of_edges(column, given["bins"])
     if "between" not in given:
-        remedy = 'add between = ["2024-01", "2024-12"]' if way == "by" else "add between = [0, 100]"
+        remedy = f"add {setting('between', ['2024-01', '2024-12'] if way == 'by' else [0, 100])}"
         raise _wrong(
             column, f"{way} without between", "cells need a beginning and an end", remedy, "bins-without-between"
         )
@@ -100,7 +103,7 @@ def read_bins(column: str, given: Any) -> Bins:
 def read_all_bins(which: str, given: Any) -> dict[str, Bins]:
     """The cells of columns, said once."""
     if not isinstance(given, Mapping):
-        rule, remedy = "it must map columns to edges", "write bins = { age = [18, 40, 65] }"
+        rule, remedy = "it must map columns to edges", f"write {setting('bins', {'age': [18, 40, 65]})}"
         raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="bins-not-a-mapping", bins=given)
     return {str(column): read_bins(str(column), each) for column, each in given.items()}
 
@@ -141,7 +144,8 @@ def _of_edges(column: str, edges: Any) -> Bins:
         raise _wrong(column, f"{len(edges)} bins", f"at most {MAX_BINS:,} cells", "use fewer", "too-many-bins")
     for edge in edges:
         if isinstance(edge, bool) or not isinstance(edge, int | float):
-            rule, remedy = "the edges of cells are numbers", 'write numbers; of dates { by = "month", between = […] }'
+            rule = "the edges of cells are numbers"
+            remedy = f"write numbers; of dates {setting('', {'by': 'month', 'between': ['2024-01', '2024-12']})}"
             raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
         if not -sys.float_info.max <= edge <= sys.float_info.max:
             remedy = "leave it out: what lies beyond the outer edges has cells of its own"
@@ -160,22 +164,22 @@ def _of_edges(column: str, edges: Any) -> Bins:
 
 def _edges_of(column: str, edges: Sequence[Any]) -> str:
     """How the edges of a column are written."""
-    shown = ", ".join(map(repr, edges[:6])) + (", …" if edges[6:] else "")
-    return f"write bins = {{ {column} = [{shown}] }}"
+    return f"write {setting('bins', {column: [*edges[:6], *([...] if edges[6:] else [])]})}"
 
 
 def _equal(column: str, cells: Any, between: Any) -> list[float]:
     a, b = _ends(column, between)
     if not (is_whole(cells) and 1 <= cells < MAX_BINS):
         rule = f"the number of cells is a whole number from 1 to {MAX_BINS - 1:,}"
-        raise _wrong(column, f"equal={cells!r}"[:80], rule, "write equal = 20", "equal-not-a-number-of-cells")
+        remedy = f"write {setting('equal', 20)}"
+        raise _wrong(column, f"equal={cells!r}"[:80], rule, remedy, "equal-not-a-number-of-cells")
     return [float(a + (b - a) * i / cells) for i in range(int(cells) + 1)]
 
 
 def _log(column: str, factor: Any, between: Any) -> list[float]:
     a, b = _ends(column, between)
     if isinstance(factor, bool) or not is_number(factor) or not 1 < factor < math.inf:
-        rule, remedy = "it is by how much each edge is larger than the one before", "write log = 10"
+        rule, remedy = "it is by how much each edge is larger than the one before", f"write {setting('log', 10)}"
         raise _wrong(column, f"log={factor!r}"[:80], rule, remedy, "log-not-above-1")
     if a <= 0:
         what, rule = f"log bins from {_written(float(a))}", "they begin above 0"
@@ -201,7 +205,7 @@ def _ends(column: str, between: Any) -> tuple[Fraction, Fraction]:
     plain = len(pair) == 2 and all(isinstance(x, int | float) and is_number(x) and math.isfinite(x) for x in pair)
     if not (plain and pair[0] < pair[1]):
         what, rule = f"between={between!r}"[:80], "it is two finite numbers, the smaller one first"
-        raise _wrong(column, what, rule, "write between = [0, 100]", "between-not-two-numbers")
+        raise _wrong(column, what, rule, f"write {setting('between', [0, 100])}", "between-not-two-numbers")
     return _exact(pair[0]), _exact(pair[1])
 
 
@@ -235,7 +239,7 @@ def _of_dates(column: str, by: Any, between: Any) -> Bins:
     days = [_days(each) for each in pair] if len(pair) == 2 else []
     if len(days) != 2 or None in days:
         what, rule = f"between={between!r}"[:80], "it is two dates, months or years, the earlier one first"
-        remedy = 'write between = ["2024-01", "2024-12"], or ["2024-01-01", "2024-12-31"]'
+        remedy = f'write {setting("between", ["2024-01", "2024-12"])}, or ["2024-01-01", "2024-12-31"]'
         raise _wrong(column, what, rule, remedy, "between-not-two-dates")
     (first, _), (_, last) = (day for day in days if day is not None)
     if first > last:
@@ -301,3 +305,239 @@ def _called(day: datetime.date, by: str) -> str:
     names = {"week": f"week of {day.isoformat()}", "month": day.isoformat()[:7], "year": day.isoformat()[:4]}
     quarter = f"{day.year:04d}-Q{math.ceil(day.month / 3)}"
     return quarter if by == "quarter" else names.get(by, day.isoformat())
+
+
+# Marginals of a request: tables over some columns each, planned together so that they add up.
+#
+#     marginals = [["age", "sex"], ["region"]]
+#     values    = { sex = ["f", "m"], region = ["north", "south"] }
+#     bins      = { age = [18, 40, 65] }
+#
+# Every column has declared values, or bins. One more cell of each column is for what is missing or not declared.
+
+Tables = tuple[tuple[str, ...], ...]
+
+
+class Settled(NamedTuple):
+    """The tables, and for each column its declared values or the names of its cells, and these."""
+
+    tables: Tables
+    declared: tuple[tuple[str, tuple[Any, ...], Cut | None], ...]
+
+
+def read_marginals(which: str, given: Any) -> Tables | Settled:
+    """Tables by their columns, in order; refuses all else in words of its own."""
+    if isinstance(given, Settled) or given == {}:
+        return given or ()
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        rule = "it must list tables, each a list of columns"
+        remedy = f"write {setting('marginals', [['age', 'sex'], ['region']])}"
+        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="marginals-not-listed", marginals=given)
+    found: list[tuple[str, ...]] = []
+    for table in given:
+        if isinstance(table, str) or not isinstance(table, Sequence) or not all(isinstance(c, str) for c in table):
+            what, rule = f"marginal {table!r}"[:120], "a table is a list of columns"
+            remedy = f"write {setting('marginals', [[table] if isinstance(table, str) else ['age', 'sex']])}"
+            raise RequestError(what, rule, remedy, code="marginal-not-a-list", marginal=table)
+        if not table:
+            what, rule = "a marginal of no columns", "a table has at least one column"
+            raise RequestError(what, rule, f"ask for {setting('count', True)} instead", code="marginal-without-columns")
+        if len({*table}) < len(table):
+            what, rule = f"marginal {list(table)!r}"[:120], "a column is in a table once"
+            raise RequestError(what, rule, "leave one out", code="marginal-column-twice", marginal=table)
+        if any({*table} == {*other} for other in found):
+            what, rule = f"marginal {list(table)!r} twice"[:120], "each table is asked once"
+            raise RequestError(what, rule, "leave one out", code="table-twice", marginal=table)
+        found.append(tuple(table))
+    return tuple(found)
+
+
+def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> Tables | Settled:
+    """The tables with the values or bins of their columns; refuses a column that has none, or both."""
+    if not tables or isinstance(tables, Settled):
+        return tables or ()
+    declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
+    for column in dict.fromkeys(column for table in tables for column in table):
+        if column in values and column in bins:
+            what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
+            raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
+        if column not in values and column not in bins:
+            raise RequestError(
+                f"column {column!r} of a marginal has no values",
+                "every column of a table needs declared values, or bins of its numbers or dates",
+                f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}",
+                code="marginal-without-values",
+                column=column,
+            )
+        if column in bins:
+            declared.append((column, bins[column].labels, bins[column].cut))
+        else:
+            declared.append((column, tuple(values[column]), None))
+    return Settled(tables, tuple(declared))
+
+
+# Quantiles and medians of a request: which levels of which columns, over which cells, of which number of a person.
+#
+#     quantiles = { income = [0.1, 0.5, 0.9] }      levels; the cells come from bins or bounds of the column
+#     medians   = ["income"]                        the same at 0.5, under the name income_median
+#     medians   = { income = [0, 200000] }          with the bounds beside it
+#
+# Without `bins` the bounds are cut into cells of one width, and values beyond the bounds count as these. With bins
+# and no unit the outer cells are open, and a quantile in one of them is unknown.
+
+CELLS = 256
+"""Cells within bounds, where no bins are declared: half a cell is 0.2 % of the bounds."""
+
+MAX_CELLS = 2048
+"""Limit on the cells of a quantile: the noise for them is solved for."""
+
+
+class SettledQuantiles(NamedTuple):
+    """The quantiles of one column: names and levels, the cells, and which number of a person is meant."""
+
+    levels: tuple[tuple[str, float], ...]
+    cut: Cut
+    made: str
+
+
+def read_quantiles(which: str, given: Any) -> dict[str, Any]:
+    """Columns with their levels, in order; refuses all else in words of its own."""
+    if not isinstance(given, Mapping):
+        column = given if isinstance(given, str) and given else "income"
+        rule, remedy = "it must map columns to levels", f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
+        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="quantiles-not-a-mapping", quantiles=given)
+    return {str(column): _levels(str(column), levels) for column, levels in given.items()}
+
+
+def _levels(column: str, given: Any) -> tuple[float, ...] | SettledQuantiles:
+    if isinstance(given, SettledQuantiles):
+        return given
+    levels = [given] if is_number(given) and not isinstance(given, bool) else given
+    if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
+        what, rule = f"quantiles of {column!r} = {given!r}"[:120], "list at least one level between 0 and 1"
+        example = f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
+        raise RequestError(what, rule, example, code="quantile-levels-not-listed", column=column)
+    for level in levels:
+        what = f"quantile {level!r} of {column!r}"[:120]
+        if isinstance(level, bool) or not is_number(level):
+            example = f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
+            raise RequestError(what, "a level is a number", example, code="quantile-level-not-a-number", column=column)
+        if not 0 < level < 1:
+            inside = isinstance(level, int | float) and 1 < level < 100
+            remedy = f"write {level / 100:g} for {level:g} %" if inside else "write 0.5 for the median"
+            rule = "a level is above 0 and below 1: the smallest and the largest value belong to one person"
+            raise RequestError(what, rule, remedy, code="quantile-outside-0-1", column=column, level=level)
+    found = tuple(float(level) for level in levels)
+    for i, level in enumerate(found):
+        if level in found[:i]:
+            what = f"quantile {level!r} of {column!r} twice"
+            raise RequestError(what, "each level is asked once", "leave one out", code="quantile-twice", column=column)
+    return found
+
+
+def read_medians(which: str, given: Any) -> dict[str, Any]:
+    """Columns, each with its bounds or None where these are said elsewhere."""
+    if isinstance(given, Mapping):
+        return {
+            str(column): None if pair is None else _pair(which, str(column), pair) for column, pair in given.items()
+        }
+    named = not isinstance(given, str) and isinstance(given, Sequence) and all(isinstance(name, str) for name in given)
+    if not named:
+        what, rule = f"{which}={given!r}"[:120], "it must list columns, or map columns to bounds"
+        column = given if isinstance(given, str) and given else "income"
+        example = f"write {setting('medians', [column])}, or {setting('medians', {column: [0, 200000]})}"
+        raise RequestError(what, rule, example, code="medians-not-listed", medians=given)
+    for i, name in enumerate(given):
+        if name in given[:i]:
+            what, rule = f"median of {name!r} twice", "each column is asked once"
+            raise RequestError(what, rule, "leave one out", code="median-twice", column=name)
+    return dict.fromkeys(given)
+
+
+def _pair(which: str, column: str, pair: Any) -> Any:
+    if isinstance(pair, str) and pair == PRIVATE:
+        return pair
+    plain = isinstance(pair, list | tuple) and len(pair) == 2
+    if not plain or not all(isinstance(b, int | float) and is_number(b) for b in pair):
+        raise DomainError(
+            f"bounds of {column!r} = {pair!r}"[:120],
+            "every column needs two numbers, known without looking at the data",
+            f"write {setting(which, {column: [0, 100]})}",
+            code="request-bounds-not-two-numbers",
+            column=column,
+            bounds=pair,
+        )
+    return float(pair[0]), float(pair[1])
+
+
+def settle_quantiles(
+    quantiles: Mapping[str, Any],
+    medians: Mapping[str, Any],
+    bounds: Mapping[str, tuple[float, float]],
+    total_bounds: Mapping[str, tuple[float, float]],
+    bins: Mapping[str, Bins],
+    unit: str | None,
+) -> dict[str, SettledQuantiles]:
+    """The quantiles and medians of each column with its cells; refuses a column of which these are not known."""
+    if any(isinstance(each, SettledQuantiles) for each in quantiles.values()):
+        return dict(quantiles)
+    found: dict[str, SettledQuantiles] = {}
+    for column in dict.fromkeys([*quantiles, *medians]):
+        levels = [(Quantiles.label(column, level), level) for level in quantiles.get(column, ())]
+        levels += [(f"{column}_{MEDIAN}", 0.5)] if column in medians else []
+        beside = medians.get(column)
+        own = bounds if beside is None else {**bounds, column: beside}
+        made, within = _whose(column, own, {} if beside is not None else total_bounds, unit)
+        found[column] = SettledQuantiles(tuple(levels), _cells(column, within, bins.get(column), unit), made)
+    return found
+
+
+def _whose(
+    column: str, bounds: Mapping[str, Any], total_bounds: Mapping[str, Any], unit: str | None
+) -> tuple[str, tuple[float, float] | None]:
+    """Which number of a person is meant, and the bounds of it."""
+    if unit is None:
+        return OWN_VALUE, bounds.get(column, total_bounds.get(column))
+    if column in bounds and column in total_bounds:
+        raise RequestError(
+            f"quantiles of {column!r} with bounds and total_bounds",
+            "a person has one value: the total of its rows, or their mean",
+            f"ask in a question of its own, with bounds (for the mean) or total_bounds (for the total) of {column}",
+            code="quantile-of-totals-or-means",
+            column=column,
+        )
+    return (OWN_TOTAL, total_bounds[column]) if column in total_bounds else (OWN_MEAN, bounds.get(column))
+
+
+def _cells(column: str, within: tuple[float, float] | None, bins: Bins | None, unit: str | None) -> Cut:
+    if bins is not None and bins.cut.kind == DATE:
+        what, rule = f"quantiles of {column!r}, which has bins of dates", "quantiles are of numbers"
+        remedy = f"derive a number, such as year({column})"
+        raise RequestError(what, rule, remedy, code="quantile-of-dates", column=column)
+    if within is None and (bins is None or unit is not None):
+        person = " of one row, or total_bounds of a person's total" if unit is not None else ""
+        raise RequestError(
+            f"quantiles of {column!r} without bounds",
+            f"they are found among cells, which need bounds{person}: known without looking at the data, or learned",
+            f"write {setting('bounds', {column: [0, 100]})}"
+            + ("" if unit is not None else f", or {setting('bins', {column: [0, 10, 20]})}")
+            + f", or {setting('bounds' if unit is not None else 'bins', {column: PRIVATE})} to learn them at a price",
+            code="quantile-without-bounds",
+            column=column,
+        )
+    if within is not None:
+        Box({column: within})  # refuses bounds that are not in order
+    if bins is None:
+        assert within is not None
+        cut = equal_cells(*within, CELLS)
+    elif unit is None:
+        cut = bins.cut
+    else:
+        assert within is not None
+        inner = tuple(edge for edge in bins.cut.edges if within[0] < edge < within[1])
+        cut = Cut(inner, ends=(float(within[0]), float(within[1])))
+    if not 2 <= cut.cells <= MAX_CELLS:
+        what, rule = f"quantiles of {column!r} over {cut.cells} cells", f"there must be 2 to {MAX_CELLS:,} of them"
+        remedy = "declare fewer bins" if cut.cells > 2 else "declare bins inside the bounds"
+        raise RequestError(what, rule, remedy, code="quantile-cells-too-many-or-few", column=column, cells=cut.cells)
+    return cut

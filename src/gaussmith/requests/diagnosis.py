@@ -12,13 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gaussmith.domains import Groups
-from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.plans import Draw
-from gaussmith.plans.limit_cells import cells_of, label_of
-from gaussmith.plans.tying import placed_again
-from gaussmith.problem.features import (
+from gaussmith.domains.features import (
     CHECKED_GROUPS,
     CHECKED_ROWS,
     CHECKED_TOTAL,
@@ -26,10 +20,17 @@ from gaussmith.problem.features import (
     OWN_TOTAL,
     BoundedColumn,
 )
+from gaussmith.domains.groups import Groups
+from gaussmith.errors import RequestError
+from gaussmith.notations import setting
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.joining import placed_again
+from gaussmith.planning.row_rule import cell_names
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import plain_keys
-from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
-from gaussmith.statistics.diagnosis import Diagnosis
+from gaussmith.requests.translation import Part, parts_of
+from gaussmith.statistics.histogram import Diagnosis
 from gaussmith.statistics.statistic import LIMITS, AskedAnswer
 
 SHARE = 0.02
@@ -56,7 +57,8 @@ def read_diagnose(diagnose: Any) -> bool | list[str]:
         return list(diagnose)
     if not isinstance(diagnose, bool):
         what, rule = f"diagnose={diagnose!r}"[:120], "it is true, false, or a list of columns"
-        raise RequestError(what, rule, "write diagnose = true", code="diagnose-not-boolean", diagnose=diagnose)
+        remedy = f"write {setting('diagnose', True)}"
+        raise RequestError(what, rule, remedy, code="diagnose-not-boolean", diagnose=diagnose)
     return diagnose
 
 
@@ -108,7 +110,7 @@ def _check_question(question: Question) -> None:
 
 def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> list[Part]:
     """The parts that check the limits of a question."""
-    from gaussmith.domains import Records
+    from gaussmith.domains.box import Records
 
     own = parts_of(question)
     groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
@@ -127,8 +129,7 @@ def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> 
         if check.stand_in is not None:
             rule["stand_ins"] = ((check.column, check.stand_in),)
         several = unit is not None and (check.kind == CHECKED_VALUE or held > 1)
-        prefix = label_of(check.kind, check.column)
-        names = tuple(f"{prefix}_{cell}" for cell in cells_of(check.kind, several))
+        names = tuple(cell_names(check.kind, check.column, check.ends, check.limit, several))
         asked = AskedAnswer(Diagnosis.kind, (), (names, check.kind, check.column, check.ends, tuple(rule.items())))
         plain: dict[str, Any] = {"by": {}, "complete": (), "missing": {}, "within": (), "error_at_most": None}
         found.append(
@@ -209,7 +210,9 @@ def beside(draws: Sequence[Draw], diagnose: Callable[[float], list[Draw]], part:
     first = diagnose(1.0)
     share = part / (1 - part)
     worth = share * _total(draws) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
-    return placed_again([*draws, *diagnose(worth)], [])
+    alone = len(first) == 1 and first[0].tie is None  # its noise does not depend on what it is worth
+    second = [replace(first[0], scale=worth)] if alone else diagnose(worth)
+    return placed_again([*draws, *second], [])
 
 
 def _total(draws: Sequence[Draw]) -> float:

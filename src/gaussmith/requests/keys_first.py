@@ -14,20 +14,18 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.domains import FoundGroups
+from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.plans import Plan
-from gaussmith.plans.found_draws import ROUNDED, split_keys_first
-from gaussmith.plans.staging import Staging, share_of
-from gaussmith.requests.apart import ANSWERS as ASKED
-from gaussmith.requests.apart import TOGETHER, questions_apart
-from gaussmith.requests.fields import is_found
-from gaussmith.requests.finding import check_found
-from gaussmith.requests.private_bounds import read_budget
+from gaussmith.notations import setting
+from gaussmith.planning.discovered_groups import ROUNDED, split_keys_first
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.staging import ANSWERS, KeysFirst, StageStep, Staging, share_of
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.requests.private_bounds import ANSWERS as ASKED
+from gaussmith.requests.private_bounds import TOGETHER, budget_left, questions_apart, read_budget
 from gaussmith.requests.question import Question
-from gaussmith.stages import ANSWERS, Step
-from gaussmith.stages.keys import KeysFirst
+from gaussmith.requests.readers import is_found
+from gaussmith.requests.translation import check_found
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -51,11 +49,11 @@ def plan_keys_first(request: Request) -> Plan:
         raise RequestError(
             "keys_first without found keys",
             "it finds keys in a stage of its own, and no keys are found",
-            'leave it out, or ask for found keys: by = { airport = "found" }',
+            f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
             code="keys-first-without-found-keys",
         )
     check_found(questions, request.neighbours, request.keys_delta, first=True)
-    shares = read_budget(request.budget, False, True)
+    shares = read_budget(request, False, True)
     finders = _finders(questions)
     finding = [question for question in questions if question.name in finders.values() and question.finds]
     parts = [question.share or 1.0 for question in finding]
@@ -67,18 +65,17 @@ def plan_keys_first(request: Request) -> Plan:
     rule = KeysFirst(named, keys, (whole - keys) * ROUNDED, alone)
     first = rule.step((), request.guarantee.mu_squared)
 
-    def planner(step: Step, guarantee: Guarantee) -> Plan:
+    def planner(step: StageStep, guarantee: Guarantee) -> Plan:
         return _answers(request, questions, step.asks["keys"], shares["clipped"], guarantee).plan
 
     share = share_of(request.guarantee, first, request.guarantee.mu_squared)
     found = _found(request, finding, share, kappa).plan
     many = max([GUESS, *(4 * (question.groups_per_unit or 1) for question in finding)])
     guess = {_named(request, q.name): _made_up(q, many) for q in questions if q.finds}
-    step = Step(ANSWERS, rule.answers, {"keys": guess})
+    step = StageStep(ANSWERS, rule.answers, {"keys": guess})
     guessed = planner(step, share_of(request.guarantee, step, request.guarantee.mu_squared))
     made = replace(guessed, guarantee=request.guarantee, staging=Staging(rule, found, _told_guess(many), planner))
-    made.certify()
-    return made
+    return made.certified()
 
 
 def example_key(plan: Plan, kinds: Sequence[str]) -> list[Any]:
@@ -153,7 +150,7 @@ def _answers(
 
     own: Scope = {each.name: getattr(request, each.name) for each in fields(request) if each.init}
     own |= {"keys_first": False, "keys_delta": None, "keys_at_least": 1, "top": None, "guarantee": guarantee}
-    own["budget"] = {"clipped": clipped * request.guarantee.mu_squared / guarantee.mu_squared}
+    own["budget"] = budget_left(request.diagnose, clipped, request.guarantee, guarantee)
     scopes = list(request.questions) or questions_apart(request)
     if not request.questions and len(scopes) < 2:
         (question,) = questions

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import FoundGroups
+from gaussmith.domains.features import CHECKED, OWN_TOTAL, ROWS, TABLED, TOTAL, VALUES
+from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import ExpressionError, RequestError
-from gaussmith.expressions import columns_used, parse, plan_derivation
-from gaussmith.expressions.cuts import DATE, Cut
+from gaussmith.expressions.formulas import columns_used
+from gaussmith.expressions.grammar import parse
+from gaussmith.expressions.keys import DATE, Cut
 from gaussmith.expressions.person_columns import plan_person_columns
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Draw, Plan
-from gaussmith.problem.features import CHECKED, OWN_TOTAL, ROWS, TABLED, TOTAL, VALUES
+from gaussmith.expressions.spelling import plan_derivation
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.plan import Plan
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,13 +14,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
-from gaussmith.plans import Plan
-from gaussmith.requests.fields import is_found
-from gaussmith.requests.given import check_truth
+from gaussmith.notations import setting
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.staging import ANSWERS, StageStep
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.requests.bins import read_medians, read_quantiles
 from gaussmith.requests.private_bounds import ASKED, entries_of, is_private, plan_stages, private_columns, read_budget
-from gaussmith.requests.quantiles import read_medians, read_quantiles
-from gaussmith.stages import ANSWERS, Step
+from gaussmith.requests.readers import check_truth, is_found
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -49,7 +49,7 @@ def plan_private(request: Request) -> tuple[Plan | None, Fraction]:
                 code="keys-first-beside-private",
             )
         return plan_keys_first(request), Fraction(0)
-    clipped = read_budget(request.budget, bool(bounds))["clipped"]
+    clipped = read_budget(request, bool(bounds))["clipped"]
     if cells:
         return plan_cells(request, cells), clipped
     return (plan_stages(request, bounds) if bounds else None), clipped
@@ -63,8 +63,8 @@ def private_cells(request: Request) -> list[str]:
 
 def plan_cells(request: Request, columns: list[str]) -> Plan:
     """The plan of a request with private bins: its draws and errors are those under the guess."""
-    from gaussmith.plans.staging import Staging, share_of
-    from gaussmith.stages.quantile_cells import FindCells, Quantile, last_edges
+    from gaussmith.planning.learned_cells import FindCells, Quantile, last_edges
+    from gaussmith.planning.staging import Staging, share_of
 
     _check(request, columns)
     quantiles, medians = read_quantiles("quantiles", request.quantiles), read_medians("medians", request.medians)
@@ -80,7 +80,7 @@ def plan_cells(request: Request, columns: list[str]) -> Plan:
             )
     rule = FindCells(tuple((column, tuple(each)) for column, each in levels.items()))
 
-    def planner(step: Step, guarantee: Guarantee) -> Plan:
+    def planner(step: StageStep, guarantee: Guarantee) -> Plan:
         if step.stage == ANSWERS:
             return _answers(request, columns, step.asks["cells"], guarantee).plan
         return _look(request, levels, step.asks["edges"], guarantee).plan
@@ -89,11 +89,10 @@ def plan_cells(request: Request, columns: list[str]) -> Plan:
     first = rule.step((), whole.mu_squared)
     guess = "Errors of quantiles are in ranks, and are stated as if all zooms were needed."
     staging = Staging(rule, planner(first, share_of(whole, first, whole.mu_squared)), guess, planner)
-    left = share_of(whole, Step(ANSWERS), (1 - rule.most_before) * whole.mu_squared)
+    left = share_of(whole, StageStep(ANSWERS), (1 - rule.most_before) * whole.mu_squared)
     cells = {column: list(last_edges([Quantile(*GUESS)] * len(each))) for column, each in levels.items()}
     made = replace(_answers(request, columns, cells, left).plan, guarantee=whole, staging=staging)
-    made.certify()
-    return made
+    return made.certified()
 
 
 def _look(request: Request, levels: Mapping[str, list[float]], edges: Any, guarantee: Guarantee) -> Request:
@@ -138,7 +137,7 @@ def _check(request: Request, columns: list[str]) -> None:
             raise RequestError(
                 f"private bins of {column!r}, of which no quantile is asked",
                 "cells are found around quantiles",
-                f"write quantiles = {{ {column} = [0.5] }}, or declare bins = {{ {column} = [0, 10, 20] }}",
+                f"write {setting('quantiles', {column: [0.5]})}, or declare {setting('bins', {column: [0, 10, 20]})}",
                 code="private-bins-without-quantiles",
                 column=column,
             )
@@ -158,7 +157,7 @@ def _check(request: Request, columns: list[str]) -> None:
         raise RequestError(
             "private bins of people with several rows",
             "each person has one number, so it must be said how rows become one",
-            f'write person_columns = {{ own_{name} = "mean({name})" }} and ask for quantiles of own_{name}',
+            f"write {setting('person_columns', {f'own_{name}': f'mean({name})'})} and ask for quantiles of own_{name}",
             code="private-bins-of-rows",
         )
 

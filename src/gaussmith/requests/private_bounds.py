@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import is_number
 from gaussmith.errors import RequestError, nearest
-from gaussmith.guarantee import Guarantee
-from gaussmith.plans import Plan
-from gaussmith.requests.bins import PRIVATE
-from gaussmith.requests.fields import is_found
-from gaussmith.requests.question import Question
-from gaussmith.stages import ANSWERS, Step
-from gaussmith.stages.line import LAST
+from gaussmith.notations import setting
+from gaussmith.planning.plan import Plan
+from gaussmith.planning.staging import ANSWERS as ANSWERS_RULE
+from gaussmith.planning.staging import StageStep
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.requests.bins import PRIVATE, read_all_bins
+from gaussmith.requests.fields import Fields
+from gaussmith.requests.question import Question, settle_values
+from gaussmith.requests.readers import is_found, read_counted, read_values
+from gaussmith.statistics.registry import asked_by_field
 
 if TYPE_CHECKING:
+    from gaussmith.planning.learned_bounds import LearnBounds, Target
     from gaussmith.requests.request import Request
-    from gaussmith.stages.bounds import LearnBounds, Target
+
 
 ASKED = ("sums", "means", "variances", "covariance", "regression", "quantiles", "medians")
 """The fields that ask about columns with bounds."""
@@ -34,7 +38,7 @@ ASKED = ("sums", "means", "variances", "covariance", "regression", "quantiles", 
 DEFAULTS = {
     "bounds": Fraction(6, 100), "zooms": Fraction(4, 100), "clipped": Fraction(2, 100), "keys": Fraction(1, 2),
 }  # fmt: skip
-"""Shares of μ²: of the first histogram, each zoom, the count of people who are clipped, and keys that come first."""
+"""Shares of μ²: of the first histogram, each zoom, a diagnosis, and keys that come first."""
 
 ROUNDS = 3
 """At most so many zooms."""
@@ -63,11 +67,12 @@ def private_columns(request: Request) -> list[tuple[str, str]]:
     return list(found)
 
 
-def read_budget(budget: Any, is_staged: bool, keys_first: bool = False) -> dict[str, Fraction]:
+def read_budget(request: Request, is_staged: bool, keys_first: bool = False) -> dict[str, Fraction]:
     """The shares of μ² of the stages; refuses those that are no shares, or that nothing would use."""
-    example = "write budget = { bounds = 0.1 }"
+    budget: Any = request.budget
     if not isinstance(budget, Mapping):
         what, rule = f"budget={budget!r}"[:120], "it must map stages to their shares of the budget"
+        example = f"write {setting('budget', {'bounds': 0.1})}"
         raise RequestError(what, rule, example, code="budget-not-a-mapping", budget=budget)
     for name, share in budget.items():
         if name not in DEFAULTS:
@@ -77,32 +82,41 @@ def read_budget(budget: Any, is_staged: bool, keys_first: bool = False) -> dict[
             )
         if not (isinstance(share, int | float | Fraction) and is_number(share) and 0 < share < 1):
             what, rule = f"budget of {name!r} = {share!r}"[:120], "a share of the budget is a number between 0 and 1"
+            example = f"write {setting('budget', {name: 0.1})}"
             raise RequestError(what, rule, example, code="budget-share-out-of-range", stage=name, share=share)
     if "keys" in budget and not keys_first:
         raise RequestError(
             "a budget of 'keys' without keys_first",
             "it is the share of the stage that finds keys before all answers",
-            "leave it out, or write keys_first = true",
+            f"leave it out, or write {setting('keys_first', True)}",
             code="budget-without-keys-first",
+        )
+    if "clipped" in budget and not request.diagnose:
+        raise RequestError(
+            "a budget of 'clipped' without diagnose",
+            "it is the share that counts people who are clipped, and nothing counts them",
+            f"leave it out, or write {setting('diagnose', True)}",
+            code="budget-without-diagnose",
         )
     if not is_staged and set(budget) & {"bounds", "zooms"}:
         raise RequestError(
             "budget without private bounds",
             "it says what the stages take that learn bounds, and no bounds are learned",
-            'leave it out, or write bounds = "private"',
+            f"leave it out, or write {setting('bounds', 'private')}",
             code="budget-without-stages",
         )
     shares = {name: _fraction(share) for name, share in budget.items()}
     if "bounds" in shares:
         shares.setdefault("zooms", shares["bounds"] * 2 / 3)
-    shares = {**DEFAULTS, **shares}
+    shares = {**DEFAULTS, **({} if request.diagnose else {"clipped": Fraction(0)}), **shares}
     learned = shares["keys"] if keys_first else shares["bounds"] + ROUNDS * shares["zooms"]
-    whole, stages = learned + shares["clipped"], "keys" if keys_first else f"bounds, {ROUNDS} zooms"
+    whole, stages = learned + shares["clipped"], "keys" if keys_first else f"bounds and {ROUNDS} zooms"
+    stages += " with clipped" if request.diagnose else ""
     if whole > MOST:
         raise RequestError(
-            f"stages that take {100 * float(whole):.3g} % of the budget: {stages} and clipped together",
+            f"stages that take {100 * float(whole):.3g} % of the budget: {stages}",
             f"at most {100 * float(MOST):.3g} % may go to them, or too little is left for the answers",
-            f"choose smaller shares, such as budget = {{ {'keys = 0.5' if keys_first else 'bounds = 0.1'} }}",
+            f"choose smaller shares, such as {setting('budget', {'keys': 0.5} if keys_first else {'bounds': 0.1})}",
             code="budget-shares-too-large",
             share=float(whole),
         )
@@ -116,16 +130,16 @@ def _fraction(share: Any) -> Fraction:
 
 def plan_stages(request: Request, targets: Sequence[tuple[str, str]]) -> Plan:
     """The plan of a request with private bounds: its draws and errors are those under the guess."""
-    from gaussmith.plans.staging import Staging, share_of
-    from gaussmith.stages.bounds import LearnBounds
+    from gaussmith.planning.learned_bounds import LearnBounds
+    from gaussmith.planning.staging import Staging, share_of
 
-    shares = read_budget(request.budget, True)
+    shares = read_budget(request, True)
     named = tuple(_target(column, of, request) for column, of in targets)
     rule = LearnBounds(named, shares["bounds"], shares["zooms"], ROUNDS, shares["clipped"])
     _check(request, targets)
 
-    def planner(step: Step, guarantee: Guarantee) -> Plan:
-        if step.stage == ANSWERS:
+    def planner(step: StageStep, guarantee: Guarantee) -> Plan:
+        if step.stage == ANSWERS_RULE:
             learned = {(column, of): (low, high) for column, of, low, high in step.asks["bounds"]}
             return _answers(request, rule, learned, guarantee).plan
         return _cells(request, rule, step, guarantee).plan
@@ -133,18 +147,10 @@ def plan_stages(request: Request, targets: Sequence[tuple[str, str]]) -> Plan:
     whole = request.guarantee
     first = rule.step((), whole.mu_squared)
     staging = Staging(rule, planner(first, share_of(whole, first, whole.mu_squared)), _told_guess(named), planner)
-    left = share_of(whole, Step(ANSWERS), (1 - rule.most_before) * whole.mu_squared)
+    left = share_of(whole, StageStep(ANSWERS_RULE), (1 - rule.most_before) * whole.mu_squared)
     guessed = _answers(request, rule, dict.fromkeys(targets, GUESS), left).plan
-    for low, high in EXTREMES:  # so that planning cannot fail when bounds were learned
-        _answers(request, rule, dict.fromkeys(targets, (low, high)), left)
     made = replace(guessed, guarantee=whole, staging=staging)
-    made.certify()
-    return made
-
-
-FAR = 2.0 ** (LAST + 1)
-EXTREMES = ((-FAR, FAR), (0.0, 2.0**-19), (FAR - 2.0**20, FAR))
-"""The widest bounds that can be learned, narrow ones at 0, and narrow ones far from it."""
+    return made.certified()
 
 
 def _told_guess(targets: Sequence[Target]) -> str:
@@ -219,7 +225,7 @@ def _targets(request: Request, scope: Scope) -> list[tuple[str, str]]:
 
 
 def _target(column: str, of: str, request: Request) -> Target:
-    from gaussmith.stages.bounds import Target
+    from gaussmith.planning.learned_bounds import Target
 
     if request.unit is None or any(scope.get("person_columns") for scope in _scopes(request)):
         return Target(column, of, column, column)
@@ -268,7 +274,7 @@ def _values(given: Any) -> list[Any]:
     return list(given.values()) if isinstance(given, Mapping) else []
 
 
-def _cells(request: Request, rule: LearnBounds, step: Step, guarantee: Guarantee) -> Request:
+def _cells(request: Request, rule: LearnBounds, step: StageStep, guarantee: Guarantee) -> Request:
     """The request of a stage: how many people are in each cell, by the edges that the step asks."""
     from gaussmith.requests.request import Request
 
@@ -321,7 +327,7 @@ def _context(request: Request, columns: set[str]) -> Scope:
 
 
 def _answers(request: Request, rule: LearnBounds, learned: Learned, guarantee: Guarantee) -> Request:
-    """The request itself within learned bounds, and how many people these clip; answers without bounds are left out."""
+    """The request itself within learned bounds; answers without bounds are left out."""
     from gaussmith.requests.request import Request
 
     own = {each.name: getattr(request, each.name) for each in fields(request) if each.init and each.name != "source"}
@@ -330,10 +336,15 @@ def _answers(request: Request, rule: LearnBounds, learned: Learned, guarantee: G
     questions = [_within(request, each, learned, lost, own) for each in _own_questions(request)]
     if questions:
         scope["questions"] = [each for each in questions if any(each.get(name) for name in (*OTHERS, *ASKED))]
-    clipped = rule.clipped * request.guarantee.mu_squared / guarantee.mu_squared
-    scope["diagnose"] = request.diagnose or list(dict.fromkeys(column for column, _ in learned))
-    scope["budget"] = {"clipped": clipped}
+    if isinstance(request.diagnose, Sequence):
+        scope["diagnose"] = [name for name in request.diagnose if name not in {each.column for each in lost}] or False
+    scope["budget"] = budget_left(scope["diagnose"], rule.clipped, request.guarantee, guarantee)
     return Request(request.source, **{**scope, "guarantee": guarantee})
+
+
+def budget_left(diagnose: Any, clipped: Fraction, whole: Guarantee, left: Guarantee) -> dict[str, Fraction]:
+    """The share of a diagnosis, `clipped` of the whole, in what is left for the answers; empty without a diagnosis."""
+    return {"clipped": clipped * whole.mu_squared / left.mu_squared} if diagnose else {}
 
 
 OTHERS = ("count", "histograms", "proportions", "marginals")
@@ -383,3 +394,45 @@ def _clamped(column: str, value: Any, learned: Learned) -> Any:
     """What stands in for a missing value, clipped as a value would be."""
     pair = learned.get((column, "value"))
     return value if pair is None or not is_number(value) else min(max(value, pair[0]), pair[1])
+
+
+# The answers of a request without questions, taken apart: sums, means and count together, each histogram by itself.
+
+ANSWERS = (*asked_by_field(), "medians", "count")
+"""The fields that ask for answers."""
+
+TOGETHER = "answers"
+"""The name of the sums, means and count of a request that has histograms too."""
+
+
+def questions_apart(request: Fields) -> list[dict[str, Any]]:
+    """A request's own answers as questions; empty where it has no histograms."""
+    if not (request.histograms or request.proportions):
+        return []
+    declared = {**read_all_bins("bins", request.bins), **read_values("values", request.values)}
+    counted_fields = ("histograms", "proportions")
+    settled = {
+        name: settle_values(name, read_counted(name, getattr(request, name)), declared) for name in counted_fields
+    }
+    counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
+    declared_ones = [len(values) for _, _, values in counted_columns if not is_found(values)]
+    longest = max(declared_ones, default=0)
+    none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
+    apart: list[dict[str, Any]] = []
+    own: dict[str, Any]
+    others = {name: getattr(request, name) for name in ANSWERS if name not in (*counted_fields, "count")}
+    if any(others.values()) or (request.count and not declared_ones):
+        apart.append({**none, **others, "count": request.count, "name": TOGETHER})
+    counted = bool(apart)  # else the first histogram brings the number of people
+    for field_name, column, values in counted_columns:
+        again = field_name == "proportions" and column in settled["histograms"]
+        title = f"{column} shares" if again else str(column)
+        own = {field_name: {column: values}, "count": request.count and not counted, "name": title}
+        given = request.values_per_unit
+        if is_found(values):
+            apart.append({**none, **own, "count": False, "values_per_unit": given})
+            continue
+        few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
+        apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
+        counted = True
+    return apart

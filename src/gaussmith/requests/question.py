@@ -4,73 +4,144 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
-from functools import cached_property
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache, cached_property
 from typing import Any
 
 from gaussmith.checks import check_whole, meant
 from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions import parse
-from gaussmith.requests.bins import PRIVATE, Bins
-from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
-from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_found, is_plain, read_counted, read_keys
-from gaussmith.requests.given import fill_absent, refuse_unknown
-from gaussmith.requests.marginals import settle_marginals
-from gaussmith.requests.quantiles import settle_quantiles
+from gaussmith.expressions.grammar import parse
+from gaussmith.notations import setting
+from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
+from gaussmith.requests.fields import MEANS_OF, QuestionFields, described
+from gaussmith.requests.readers import (
+    OF_BOUNDED,
+    READERS,
+    fill_absent,
+    is_found,
+    is_plain,
+    read_counted,
+    read_keys,
+    refuse_unknown,
+)
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
-from gaussmith.values import dataclass
 
-MEANS_OF = ("rows", "units")
+# What is said once holds for every answer about a column: bounds of a row, bounds of a person's total, values.
+
+Pair = tuple[float, float]
+Said = Mapping[str, Pair]
+
+
+def settle_rows(which: str, columns: Mapping[str, Pair | None], bounds: Said) -> dict[str, Pair]:
+    """The bounds of one row of each column: those beside it, or those in `bounds`."""
+    return {name: _said_once(which, name, pair, "bounds", bounds) or _unbounded(which, name, bounds)
+            for name, pair in columns.items()}  # fmt: skip
+
+
+def settle_totals(
+    columns: Mapping[str, Pair | None], bounds: Said, total_bounds: Said, rows: int | None
+) -> dict[str, Pair]:
+    """The bounds of a person's total of each column: beside it, in `total_bounds`, or of so many rows within `bounds`.
+
+    >>> settle_totals({"spent": None}, {"spent": (-1, 50)}, {}, 12)
+    {'spent': (-12.0, 600.0)}
+    >>> settle_totals({"age": None}, {"age": (18, 65)}, {}, 2)     # a person without a value adds nothing
+    {'age': (0.0, 130.0)}
+    """
+    found = {}
+    for name, pair in columns.items():
+        own = _said_once("sums", name, pair, "total_bounds", total_bounds)
+        if own is None and name in bounds and rows is not None:
+            low, high = bounds[name]
+            own = (float(min(0.0, rows * low)), float(max(0.0, rows * high)))
+        if own is None and name in bounds:
+            low, high = bounds[name]
+            raise RequestError(
+                f"the sum of {name!r} with bounds of one row, [{low:g}, {high:g}]",
+                "with a unit, a sum adds up a person's total, which needs bounds of its own",
+                f"write {setting('total_bounds', {name: [0, 500]})}, or {setting('rows_per_unit', 12)} for the total "
+                "of 12 rows",
+                code="total-without-bounds",
+                column=name,
+            )
+        found[name] = own or _unbounded("sums", name, {**bounds, **total_bounds}, "total_bounds")
+    return found
+
+
+def settle_values(which: str, columns: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared values of each column: those beside it, all of them in `values` if it is there too."""
+    found: dict[str, Any] = {}
+    for name, own in columns.items():
+        if own is None and name not in values:
+            found_too = f", or {setting('by', {name: 'found'})} to find them privately" if which == "by" else ""
+            found_too += f", or {setting('bins', {name: [0, 10, 20]})} for numbers and dates"
+            raise RequestError(
+                f"{name!r} in {which} has no values",
+                "what is counted must be declared, without looking at the data",
+                f"write {setting('values', {name: ['a', 'b']})}, or {setting(which, {name: ['a', 'b']})}{found_too}",
+                code="column-without-values",
+                which=which,
+                column=name,
+            )
+        for value in own if isinstance(own, list) and name in values else ():
+            if value not in values[name]:
+                raise RequestError(
+                    f"{value!r} of {name!r} in {which}",
+                    "values declares the values of this column, and it is not one of them",
+                    nearest(str(value), list(map(str, values[name]))),
+                    code="value-not-declared",
+                    which=which,
+                    column=name,
+                    value=value,
+                )
+        found[name] = values[name] if own is None else own
+    return found
+
+
+def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) -> Pair | None:
+    """The one pair of bounds of a column; refuses two that differ."""
+    other = said.get(name)
+    if own is not None and other is not None and own != other:
+        raise RequestError(
+            f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}",
+            "bounds that are said once hold for every answer",
+            f"leave one out: {setting(which, [name])}",
+            code="bounds-said-twice",
+            column=name,
+        )
+    return own if own is not None else other
+
+
+def _unbounded(which: str, name: str, said: Said, where: str = "bounds") -> Pair:
+    near = f" (bounds are said of {', '.join(map(repr, list(said)[:4]))})" if said else ""
+    beside = "" if which == "regression" else f", or {setting(which, {name: [0, 100]})}"
+    raise RequestError(
+        f"{name!r} in {which} has no bounds{near}",
+        "every column needs two bounds, known without looking at the data",
+        f"write {setting(where, {name: [0, 100]})}{beside}",
+        code="column-without-bounds",
+        which=which,
+        column=name,
+    )
+
+
+def _shown(pair: Pair) -> str:
+    return f"[{pair[0]:g}, {pair[1]:g}]"
+
+
+@cache
+def _usual_fields() -> dict[str, Any]:
+    """What the fields of a question are where nothing is said."""
+    return {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(Question)
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Question(Fields):
-    """One question about a table; all fields except `name` and `share` may also be set in the request itself.
-
-    bounds:           bounds of one row, by column, for every answer about it; "private" for bounds that are learned
-                      from the data, of a column or of all (docs/bounds.md)
-    total_bounds:     bounds of a person's total over all rows, by column
-    values:           the declared values of a column, for histograms and groups
-    bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]}; in a request, "private" for
-                      cells that are found around quantiles (docs/quantiles.md)
-    sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
-    variances:        columns, or columns with their bounds; standard deviations come beside them
-    covariance:       two columns or more, or with their bounds: covariances and correlations of every two
-    regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
-    count:            True: the number of people; "rows": the number of rows
-    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
-                      {"airport": "found"}; or cells of numbers or dates: {"age": {"bins": [18, 40]}}
-    rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
-    groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
-    group_weights:    how much the errors of a group matter: {"north": 4}, with several key columns
-                      {"region": {"north": 4}}; groups that are not named weigh 1
-    mean_of:          "rows": means over rows; "units": means over people of each person's own mean
-    where, columns:   a filter and derived columns (docs/expressions.md)
-    mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
-                      of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
-    person_columns:   a person's own numbers: {"visits": "count()"}; then each person is one row (docs/people.md)
-    missing:          "skip": a mean is over the values that are there; or what stands in for a missing value, by
-                      column. In a sum a missing value adds 0
-    complete:         columns that have a value in every row: a promise, by which their means need less noise
-    weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
-    histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]};
-                      or each value that is found in the data: {"diagnosis": "found"}
-    proportions:      the same, with the share of each value in all of them: ["region"]
-                      or each of its bins: {"delay": {"bins": [-60, 0, 60]}}
-    quantiles:        quantiles of columns that have bounds or bins: {"income": [0.1, 0.5, 0.9]}
-    medians:          the same at 0.5: ["income"], or with bounds {"income": [0, 200000]}
-    marginals:        tables over columns that have values or bins, which add up: [["age", "sex"], ["region"]]
-    values_per_unit:  how many of these values a person counts in; must be given where there is a unit
-    keys_at_least:    found keys with fewer people are never shown
-    top:              show at most so many found groups, those with the largest noisy counts
-    share:            its share of μ², relative to those of the others; without any, questions are planned together
-    error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
-    """
-
-    name: str = field(default="", kw_only=False)
-    share: float | None = None
-    error_at_most: float | None = None
+class Question(QuestionFields):
+    """One question about a table; all fields but `name`, `share`, `error_at_most` may be set in the request itself."""
 
     def __new__(cls, *values: Any, **given: Any) -> Question:
         refuse_unknown(given, cls.field_names())
@@ -78,19 +149,23 @@ class Question(Fields):
 
     def __post_init__(self) -> None:
         fill_absent(self)
+        usual = _usual_fields()
         for name, read in READERS.items():
-            object.__setattr__(self, name, read(name, getattr(self, name)))
-        if not {None, PRIVATE} & set(self.means.values()):
+            given = getattr(self, name)
+            if type(given) is not type(usual[name]) or given:  # nothing is read of what was not said
+                object.__setattr__(self, name, read(name, given))
+        if (self.means or self.mean_within != {}) and not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
         if not isinstance(self.count, bool) and self.count != "rows":
             what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
-            raise RequestError(what, rule, "write count = true", code="unknown-count", count=self.count)
+            raise RequestError(what, rule, f"write {setting('count', True)}", code="unknown-count", count=self.count)
         if self.mean_of not in MEANS_OF:
             rule, remedy = 'it must be "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
             raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
         if self.where is not None and not isinstance(self.where, str):
             what, rule = f"where={self.where!r}", "a filter must be text"
-            raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
+            remedy = f"write {setting('where', 'age >= 18')}"
+            raise RequestError(what, rule, remedy, code="where-not-text", where=self.where)
         for formula in self.person_columns.values():
             parse(formula, of_people=True)
         for text in (*self.columns.values(), self.where):
@@ -127,13 +202,16 @@ class Question(Fields):
             raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
         if self.share is not None and not (is_plain(self.share) and 0 < self.share < math.inf):
             what, rule = f"share={self.share!r}", "a share must be a number above 0"
-            raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
+            raise RequestError(what, rule, f"write {setting('share', 2)}", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
         if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
             raise RequestError(
-                "nothing is asked for", rule, "add sums, means or count, such as count = true", code="nothing-asked"
+                "nothing is asked for",
+                rule,
+                f"add sums, means or count, such as {setting('count', True)}",
+                code="nothing-asked",
             )
         if self.marginals and self.values_per_unit not in (None, 1):
             raise RequestError(
@@ -181,7 +259,7 @@ class Question(Fields):
             raise RequestError(
                 f"error_at_most={self.error_at_most!r}",
                 "it is a standard error above 0",
-                "write error_at_most = 50",
+                f"write {setting('error_at_most', 50)}",
                 code="error-limit-not-positive",
             )
         if self.share is not None:
@@ -202,9 +280,9 @@ class Question(Fields):
     def _check_limit(self, name: str, most: int | None = None) -> None:
         """Limits are whole numbers, and are kept as Python's own."""
         given = getattr(self, name)
-        object.__setattr__(
-            self, name, check_whole(name, given, 1, most, remedy=f"write {name} = {meant(given, 1, most)}")
-        )
+        if type(given) is not int or not 1 <= given <= (most or given):
+            remedy = f"write {setting(name, meant(given, 1, most))}"
+            object.__setattr__(self, name, check_whole(name, given, 1, most, remedy=remedy))
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
@@ -215,7 +293,7 @@ class Question(Fields):
             raise RequestError(
                 "a histogram together with other answers in one question",
                 "each histogram must be its own question",
-                "write a [[question]] for each, or ask for them outside the questions",
+                f"write a {setting('question')} for each, or ask for them outside the questions",
                 code="histogram-beside-other-answers",
             )
         if self.count == "rows":
@@ -223,8 +301,8 @@ class Question(Fields):
             raise RequestError(
                 "a histogram with a number of rows",
                 "a histogram counts people",
-                f'to count rows in its cells, make them groups: by = ["{column}"] in place of the histogram, with '
-                "groups_per_unit = 3 where there is a unit",
+                f"to count rows in its cells, make them groups: {setting('by', [column])} in place of the histogram, "
+                f"with {setting('groups_per_unit', 3)} where there is a unit",
                 code="histogram-with-rows",
             )
         if self.by and self.values_per_unit not in (None, 1):
@@ -242,14 +320,14 @@ class Question(Fields):
             raise RequestError(
                 "group_weights without groups",
                 "they apply only to groups",
-                "declare them: by = …",
+                f"declare them: {setting('by', ...)}",
                 code="group-weights-without-groups",
             )
         if self.person_columns and unit is None:
             raise RequestError(
                 "person_columns without a unit",
                 "they put together the rows of a person",
-                'name the column that identifies people: unit = "person"',
+                f"name the column that identifies people: {setting('unit', 'person')}",
                 code="person-columns-without-unit",
             )
         if unit is None or self.person_columns:
@@ -268,7 +346,7 @@ class Question(Fields):
                     raise RequestError(
                         f"{name}={value} without a unit",
                         "without a unit each row is a person",
-                        'name the column that identifies people: unit = "person"',
+                        f"name the column that identifies people: {setting('unit', 'person')}",
                         code="limit-without-unit",
                         name=name,
                         value=value,
@@ -282,8 +360,8 @@ class Question(Fields):
             raise RequestError(
                 f"{over_rows} without rows_per_unit",
                 "a limit on the rows that count per person is needed",
-                "write rows_per_unit = 12, say, or as many as hardly anybody exceeds; or "
-                'mean_of = "units" for the mean over people',
+                f"write {setting('rows_per_unit', 12)}, say, or as many as hardly anybody exceeds; or "
+                f"{setting('mean_of', 'units')} for the mean over people",
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )
@@ -291,7 +369,7 @@ class Question(Fields):
             raise RequestError(
                 f"groups_per_unit={self.groups_per_unit} without groups",
                 "it applies only to groups",
-                "declare them: by = …",
+                f"declare them: {setting('by', ...)}",
                 code="groups-per-unit-without-groups",
                 groups_per_unit=self.groups_per_unit,
             )
@@ -315,9 +393,12 @@ class Question(Fields):
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
                 cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
                 found[name] = settle_values(name, own, {**self.values, **cells})
-        quantiles = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
-        marginals = settle_marginals(self.marginals, self.values, self.bins)
-        return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)
+        if self.quantiles or self.medians:
+            found["quantiles"] = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
+            found["medians"] = {}
+        if self.marginals:
+            found["marginals"] = settle_marginals(self.marginals, self.values, self.bins)
+        return replace(self, **found)
 
     def skips(self, column: str) -> bool:
         """Whether missing values of a column are left out by statistics that can leave them out."""
@@ -339,12 +420,15 @@ class Question(Fields):
         return tuple(f.name for f in fields(cls))
 
 
+Question.__doc__ = f"{Question.__doc__}\n\n{described(Question)}\n"
+
+
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
         raise RequestError(
             f"{name}={value}",
             f"the number of declared {what} is {size}",
-            f"write {name} = {size}, or less",
+            f"write {setting(name, size)}, or less",
             code="limit-exceeds-declared",
             name=name,
             value=value,

@@ -2,116 +2,228 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from gaussmith.engines.addresses import without_secrets
-from gaussmith.engines.source_description import read_source, with_path
-from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions import parse, same_meaning
-from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.notations import TOML, notation, written_in
+from gaussmith.checks import is_number
+from gaussmith.engines.addresses import read_source, with_path, without_secrets
+from gaussmith.errors import GaussmithError, GuaranteeError, RequestError, meant_names, nearest
+from gaussmith.expressions.formulas import same_meaning
+from gaussmith.expressions.grammar import parse
+from gaussmith.notations import TOML, notation, setting, written_in
 from gaussmith.numerics.threads import single_threaded
-from gaussmith.plans import Draw, Plan, Slot
-from gaussmith.plans.about import About, read_about
-from gaussmith.plans.choice import refused_count
-from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
-from gaussmith.requests.accuracy import AccuracyFirst
-from gaussmith.requests.apart import ANSWERS, TOGETHER, questions_apart
+from gaussmith.planning.answer_notes import read_about
+from gaussmith.planning.choice import refused_count
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.joining import Questions, everybody_of, placed_again, scales_of
+from gaussmith.planning.plan import Plan, Slot
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
-from gaussmith.requests.fields import READERS, Fields, read_complete, read_missing
-from gaussmith.requests.finding import ask_found_values, check_found, found_parts, plan_found, split_found
-from gaussmith.requests.given import (
+from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described
+from gaussmith.requests.private_bins import plan_private
+from gaussmith.requests.private_bounds import ANSWERS, TOGETHER, questions_apart
+from gaussmith.requests.question import Question
+from gaussmith.requests.readers import (
+    READERS,
     fill_absent,
     joined_columns,
+    misplaced,
+    read_complete,
     read_guarantee,
+    read_missing,
     read_toml,
     refuse_paths,
     refuse_unasked,
     refuse_unknown,
     unknown_key,
 )
-from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
-from gaussmith.requests.private_bins import plan_private
-from gaussmith.requests.question import Question
-from gaussmith.requests.translation import plan_part
-from gaussmith.values import dataclass
-
-SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
-"""What may stand in the request itself, or in a question."""
-
-KEYS = (
-    "source",
-    *SHARED,
-    "unit",
-    "keys_delta",
-    "keys_first",
-    "diagnose",
-    "budget",
-    "vector_means",
-    "guarantee",
-    "neighbours",
-    "question",
-    "about",
+from gaussmith.requests.translation import (
+    Part,
+    ask_found_values,
+    check_found,
+    found_parts,
+    merge,
+    never_missing_in,
+    parts_of,
+    plan_found,
+    plan_part,
+    slot_of,
+    split_found,
+    unite,
 )
-"""The fields of a TOML request."""
+
+# Accuracy first: the least guarantee at which stated errors are kept. Solved from the plan, without data.
+
+if TYPE_CHECKING:
+    from gaussmith.planning.answer_notes import About
+
+MAX_ROUNDS = 20
+"""Limit on the plans that are made to close in on the least guarantee."""
+
+CLOSE = 1e-6
+"""How close the guarantee comes to the least one, as a share of μ."""
+
+
+class AccuracyFirst:
+    """What a request says when accuracy is stated first."""
+
+    def guarantee_for(self, targets: Mapping[str, float], rows: int | None = None) -> Guarantee:
+        """The least ε at the stated δ (or μ, or ρ) at which no standard error exceeds its target.
+
+        Targets are standard errors in the units of the answers, as `plan.errors` states them (± at 95 % is 1.96 times
+        as much); means need an estimate of the number of rows. An answer of several questions keeps it in all.
+
+        >>> import gaussmith as gm
+        >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
+        >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
+        >>> round(least.epsilon, 2), least.delta
+        (0.87, 1e-06)
+        """
+        return least_guarantee(cast("Request", self), targets, rows)
+
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        request = cast("Request", self)
+        plan = request.plan
+        asked = dict.fromkeys(name for draw in plan.draws if draw.row_rule for name in draw.row_rule.present)
+        if not asked:
+            return 1.0
+        promised = [*request.complete, *(name for name in asked if name not in request.complete)]
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in request.questions]
+        for each in questions:
+            each.pop("complete", None)
+        return plan.total_variance / replace(request, complete=promised, questions=questions).plan.total_variance
+
+
+def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
+    """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
+
+    Errors fall as 1/μ, so one plan nearly tells it; plans are made anew until the errors are kept and hardly more.
+    """
+    wanted = _check_targets(targets)
+    if request.plan.staging is not None:
+        if request.keys_first:
+            raise RequestError(
+                "targets beside keys_first",
+                "errors follow from the keys that are shown, which are not known before the release",
+                "leave keys_first out, or state a guarantee",
+                code="targets-beside-keys-first",
+            )
+        raise RequestError(
+            "targets beside private bounds",
+            "errors follow from bounds, which are not known before the release",
+            "give bounds, or state a guarantee",
+            code="targets-beside-private-bounds",
+        )
+    if any(limit is not None for limit in _limits(request)):
+        raise RequestError(
+            "targets beside error_at_most",
+            "both say how large an error may be",
+            "leave error_at_most out of the questions",
+            code="targets-beside-error-limits",
+        )
+    mu = request.guarantee.mu * _excess(request, wanted, rows)
+    for _ in range(MAX_ROUNDS):
+        stated = _as_stated(request.guarantee, mu * (1 + CLOSE / 2), wanted)
+        excess = _excess(replace(request, guarantee=stated), wanted, rows)
+        if 1 - CLOSE <= excess <= 1:
+            return stated
+        mu *= excess
+    raise _out_of_reach(wanted)
+
+
+def _limits(request: Request) -> list[Any]:
+    return [
+        question.get("error_at_most") if isinstance(question, Mapping) else question.error_at_most
+        for question in request.questions
+    ]
+
+
+def _check_targets(targets: Any) -> dict[str, float]:
+    if not isinstance(targets, Mapping) or not targets:
+        raise RequestError(
+            f"targets={targets!r}"[:120],
+            "they must map answers to standard errors",
+            'write {"age_mean": 0.5}',
+            code="targets-not-a-mapping",
+        )
+    for name, target in targets.items():
+        if not (is_number(target) and 0 < target < math.inf):
+            rule, remedy = "a target is a standard error above 0, in the units of the answer", "write 0.5"
+            raise RequestError(f"target of {name!r} = {target!r}", rule, remedy, code="target-not-positive", name=name)
+    return {str(name): float(target) for name, target in targets.items()}
+
+
+def _excess(request: Request, targets: Mapping[str, float], rows: int | None) -> float:
+    """The largest standard error over its target; refuses answers that are not asked for."""
+    stated: dict[str, list[float]] = {}
+    for question in request.plan:
+        needs_rows = any(
+            divided and str(name) in targets
+            for piece in question.pieces
+            for divided, name in zip(piece.answers.divided.tolist(), piece.names, strict=True)
+        )
+        errors = question.errors(rows if needs_rows or rows else 1)  # others do not depend on it
+        for name, error in errors.items():
+            stated.setdefault(str(name), []).append(float(error))
+    for name in targets:
+        if name not in stated:
+            rule, remedy = "the request does not ask for it", nearest(name, list(stated))
+            raise RequestError(f"target of {name!r}", rule, remedy, code="target-of-unasked-answer", name=name)
+    found = max(max(stated[name]) / target for name, target in targets.items())
+    if found == 0:
+        rule, remedy = "it is public and has no error", "leave it out"
+        raise RequestError("targets of public answers", rule, remedy, code="target-of-public-answer")
+    return found
+
+
+def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) -> Guarantee:
+    """A guarantee of at least this μ in the form that was stated: ε at the same δ, ρ, or μ itself."""
+    try:
+        least = Guarantee(mu=mu)
+        if guarantee.stated_rho is not None:
+            return Guarantee(rho=least.rho)
+        if guarantee.epsilon is None or guarantee.delta is None:
+            return least
+        epsilon = least.epsilon_at(guarantee.delta)
+        if epsilon > 0:
+            return Guarantee(epsilon=epsilon, delta=guarantee.delta)
+    except GuaranteeError:
+        raise _out_of_reach(targets) from None
+    raise RequestError(
+        "targets that need no ε at this δ",
+        f"δ = {guarantee.delta:g} alone already allows smaller errors",
+        "state a smaller δ, or state the guarantee as μ",
+        code="targets-met-by-delta",
+    )
+
+
+def _out_of_reach(targets: Mapping[str, float]) -> RequestError:
+    return RequestError(
+        f"targets {dict(targets)!r}"[:120],
+        "no guarantee that can be stated keeps them",
+        "allow larger errors, or ask about more rows",
+        code="targets-out-of-reach",
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request(AccuracyFirst, Fields):
+class Request(AccuracyFirst, RequestFields):
     """A request about one table: its source, what to release and how well people are protected; the rest is optional.
 
-    With `questions`, the other fields are defaults for all of them; if both have a filter, both apply. docs/requests.md
-    and `Question` say more of each field, of which this is one example each:
-
-    source="visits.parquet"                       or a frame; {"path": …, "ids": "integer"} says more (docs/people.md)
-    guarantee=Guarantee(epsilon=1, delta=1e-6)    how well people are protected
-    neighbours="add-remove"                       against what; "replace-one": the number of people is public
-    unit="person"                                 the column that names the person; without it each row is one
-    rows_per_unit=12                              how many rows of a person count in means over rows
-    groups_per_unit=2                             in how many groups a person counts
-    values_per_unit=2                             in how many values of a histogram a person counts
-    count=True                                    the number of people; "rows": of rows
-    sums={"income": (0, 200_000)}                 within bounds, which with a unit are those of a person's total
-    means={"age": (0, 100)}                       within bounds; or ["age"], with its bounds in bounds
-    mean_of="units"                               every person has the same weight in means
-    mean_within={"age": (30, 50)}                 where means lie, for the errors that a plan states
-    medians={"income": (0, 200_000)}              within bounds
-    quantiles={"income": [0.1, 0.9]}              of columns with bounds or bins
-    variances={"age": (0, 100)}                   with standard deviations
-    covariance=["age", "bmi"]                     with correlations; bounds in bounds
-    regression={"of": "income", "on": ["age"]}    slopes and the constant; bounds in bounds
-    histograms={"health": ["good", "poor"]}       how many people have each value
-    proportions={"health": ["good", "poor"]}      the same, with shares
-    marginals=[["age", "sex"], ["region"]]        tables over columns with values or bins
-    vector_means=["height", "weight"]             means of columns of which nothing is known (docs/vectors.md)
-    bounds={"age": (0, 100)}                      of a row, for all answers; "private": learned (docs/bounds.md)
-    total_bounds={"spent": (0, 500)}              of a person's total
-    values={"sex": ["f", "m"]}                    the declared values of a column
-    bins={"age": [18, 40, 65]}                    the cells of a column of numbers or dates
-    by={"region": ["north", "south"]}             declared groups; {"region": "found"}: those in the data (docs/keys.md)
-    group_weights={"north": 4}                    how much the errors of groups matter
-    keys_delta=1e-7                               the part of δ for finding keys
-    keys_first=True                               find keys in a stage of its own
-    keys_at_least=20                              found keys with fewer people are never shown
-    top=10                                        show at most so many found groups
-    where="age >= 18"                             only rows where this holds (docs/expressions.md)
-    columns={"late": "days > 20"}                 derived columns
-    person_columns={"visits": "count()"}          a person's own numbers; then each person is one row
-    missing={"age": 40}                           what stands in for a missing value; "skip": it is left out
-    complete=["age"]                              columns promised to have a value in every row
-    weights="equal"                               which errors matter: "relative", "equal", or a number each
-    diagnose=True                                 also how many people are beyond bounds and limits (docs/diagnosis.md)
-    budget={"bounds": 0.1}                        the shares of the stages that learn bounds or keys
-    questions=[Question("a", count=True)]         several questions under one guarantee
-    about={"curator": "…", "purpose": "…"}        who publishes this, and why (docs/publishing.md)
+    With `questions`, the other fields are defaults for all of them; if both have a filter, both apply
+    (docs/requests.md).
 
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
@@ -122,17 +234,6 @@ class Request(AccuracyFirst, Fields):
     Request('people.csv', count=True, guarantee=Guarantee(mu=1.0))
     """
 
-    source: Any = field(kw_only=False, repr=False)  # a frame would show its values
-    unit: str | None = None
-    keys_delta: float | None = None
-    keys_first: bool = False
-    diagnose: bool | Sequence[str] = False
-    budget: Mapping[str, float] = field(default_factory=dict)
-    vector_means: Any = ()
-    guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
-    neighbours: str = ADD_REMOVE
-    questions: Sequence[Question | Mapping[str, Any]] = ()
-    about: About | Mapping[str, Any] | None = None
     neighbors: InitVar[str | None] = None  # the same as neighbours, which holds what was said
 
     plan: Plan = field(init=False, repr=False)
@@ -142,6 +243,12 @@ class Request(AccuracyFirst, Fields):
 
     def __new__(cls, *values: Any, **given: Any) -> Request:
         refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
+        if len(values) > 1:
+            what, rule = f"{len(values)} arguments without a name", "only the source of a request has none"
+            remedy = "write gaussmith.Request(source, count=True, guarantee=gaussmith.Guarantee(…))"
+            raise RequestError(what, rule, remedy, code="unnamed-fields-of-request")
+        if given and not values and "source" not in given:
+            raise _no_source()
         return super().__new__(cls)
 
     def __post_init__(self, neighbors: str | None) -> None:
@@ -149,27 +256,20 @@ class Request(AccuracyFirst, Fields):
         object.__setattr__(self, "notation", notation())
         object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
-        about = read_about(self.about)
-        object.__setattr__(self, "about", about)
+        object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
-            raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
-        if self.vector_means:
-            from gaussmith.requests.vector_means import plan_vector_means
-
-            object.__setattr__(self, "plan", replace(plan_vector_means(self), about=about))
-            return
+            raise RequestError(what, rule, f"write {setting('unit', 'person')}", code="unit-not-a-name", unit=self.unit)
         staged, clipped = plan_private(self)
-        made = self._plan(clipped) if staged is None else staged
-        object.__setattr__(self, "plan", replace(made, about=about))
+        object.__setattr__(self, "plan", self._plan(clipped) if staged is None else staged)
 
     def __repr__(self) -> str:
         (_, source), *others = self.said()
         return f"Request({', '.join([source, *(f'{name}={text}' for name, text in others)])})"
 
     def _repr_html_(self) -> str:
-        from gaussmith.words.displays import request_html
+        from gaussmith.report.tables import request_html
 
         return request_html(self)
 
@@ -186,6 +286,12 @@ class Request(AccuracyFirst, Fields):
                 if not (type(value) is type(usual) and value == usual):
                     said.append((each.name, repr(value)))
         return said
+
+    def splits(self) -> list[dict[str, float]]:
+        """How each question says that the guarantee is split: its share, or the errors that it may have."""
+        each = [vars(question) if isinstance(question, Question) else question for question in self.questions]
+        split = ("share", "error_at_most")
+        return [{name: float(fields[name]) for name in split if fields.get(name) is not None} for fields in each]
 
     def _question(self, own: Mapping[str, Any]) -> Question:
         """The request's own fields and those of a question, which come first; both filters and all derived columns."""
@@ -227,8 +333,6 @@ class Request(AccuracyFirst, Fields):
         for question in questions:
             question.check_unit(self.unit)
         if self.unit is not None:
-            from gaussmith.requests.limits import check_limits
-
             check_limits(questions, lambda limited: self._planned(limited, clipped))
         return self._planned(questions, clipped)
 
@@ -245,7 +349,7 @@ class Request(AccuracyFirst, Fields):
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]
         guarantee, spent, checks = self.guarantee, [], []
-        if diagnosed := read_diagnose(self.diagnose):
+        if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
             checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
             guarantee, sliver = split_sliver(self.guarantee, float(clipped))
         if finding:
@@ -270,11 +374,10 @@ class Request(AccuracyFirst, Fields):
             slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(draws))))
             diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
             draws = beside(draws, diagnose, float(clipped))
-        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
-        made.certify()
+        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots), about=cast("About | None", self.about))
         if not made.noises:
             raise refused_count()
-        return made
+        return made.certified()
 
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
@@ -311,14 +414,16 @@ class Request(AccuracyFirst, Fields):
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
+        limits = [part.limit for part in parts]
+        if len(alone) == 1 and not any(limits) and self.neighbours == ADD_REMOVE and alone[0].held == 1:
+            return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
-        limits = [part.limit for part in parts]
         if not any(limits):
             return together.draws()
-        from gaussmith.plans.question_costs import draws_within
+        from gaussmith.planning.joining import draws_within
 
         return draws_within(together, limits)
 
@@ -328,14 +433,13 @@ class Request(AccuracyFirst, Fields):
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
-                rule, remedy = "a question must be a table", "write [[question]] and what it asks"
+                rule, remedy = "a question must be a table", f"write {setting('question')} and what it asks"
                 raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
             for key in own:
                 if key not in Question.field_names():
                     raise RequestError(
                         f"unknown key {key!r} in question {number}",
-                        f"{key} applies to the whole request" if key in KEYS else "a question has no such key",
-                        "write it above the questions" if key in KEYS else nearest(str(key), Question.field_names()),
+                        *_misplaced_in_question(str(key), own),
                         code="unknown-key-in-question",
                         key=key,
                         question=number,
@@ -374,12 +478,7 @@ class Request(AccuracyFirst, Fields):
             what, rule = "both neighbours and neighbors", "these are two spellings of one field"
             raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
         if "source" not in fields:
-            raise RequestError(
-                "no source",
-                "a request must name its data",
-                'add source = "people.parquet"',
-                code="request-without-source",
-            )
+            raise _no_source()
         source = fields["source"]
         path = read_source(source).data
         if beside is not None and isinstance(path, str) and "://" not in path:
@@ -387,6 +486,118 @@ class Request(AccuracyFirst, Fields):
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
-            remedy = "write [[question]] with two brackets"
+            remedy = f"write {setting('question')} with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
+
+
+Request.__doc__ = f"{Request.__doc__}\n\n{described(Request)}\n"
+
+
+def _misplaced_in_question(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
+    """The rule that a key breaks which no question has, and where it belongs."""
+    meant = key if key in KEYS else next(iter(meant_names(key, KEYS)), "")
+    if meant in KEYS and meant not in SHARED:
+        return f"{meant} applies to the whole request", f"write {setting(meant)} above the questions"
+    return misplaced(key, fields, Question.field_names())
+
+
+def _no_source() -> RequestError:
+    rule, remedy = "a request must name its data", f"add {setting('source', 'people.parquet')}"
+    return RequestError("no source", rule, remedy, code="request-without-source")
+
+
+# How many groups or values a person counts in: a choice that must be made, with what each choice costs.
+
+SHOWN = (1, 2, 5)
+"""The limits whose cost is told, beside that of all."""
+
+ROWS = 10_000
+"""How many rows a group has for which the error of a mean is told."""
+
+PlanOf = Callable[[Sequence[Question]], Plan]
+
+
+def check_limits(questions: Sequence[Question], plan_of: PlanOf) -> None:
+    """Refuse groups, or a histogram, of people with many rows that do not say how many of them a person counts in.
+
+    The error tells what each choice costs in this very request; `plan_of` is its plan with other limits.
+    """
+    for place, question in enumerate(questions):
+        if question.person_columns:
+            continue
+        if question.finds and question.groups_per_unit is None:
+            raise RequestError(
+                "found keys with a unit, without groups_per_unit",
+                "a person may have several keys, and counts in at most so many: those with the most of their rows",
+                f"write {setting('groups_per_unit', 1)}, or more: errors and the threshold grow with its square root",
+                code="found-limit-not-given",
+            )
+        if _lacks_groups(question):
+            lists = question.by.values() if isinstance(question.by, Mapping) else [question.by]
+            size = math.prod(map(len, lists))
+            raise _refusal("by", "groups_per_unit", "be in several groups", size, questions, place, plan_of)
+        if _lacks_values(question):
+            size = max(map(len, [*question.histograms.values(), *question.proportions.values()]))
+            raise _refusal("a histogram", "values_per_unit", "have several values", size, questions, place, plan_of)
+
+
+def _lacks_groups(question: Question) -> bool:
+    return bool(question.by) and question.groups_per_unit is None
+
+
+def _lacks_values(question: Question) -> bool:
+    counts = bool(question.histograms or question.proportions)
+    return counts and question.values_per_unit is None and not question.by
+
+
+def _refusal(
+    what: str, limit: str, may: str, size: int, questions: Sequence[Question], place: int, plan_of: PlanOf
+) -> RequestError:
+    choices = [m for m in dict.fromkeys((*SHOWN, size)) if m <= size]
+    prices = [_price(_limited(questions, place, limit, m), place, plan_of) for m in choices]
+    shown = [
+        f"{m}{' for all' if m == size and m > 1 else ''}{_told(price, is_first=i == 0)}"
+        for i, (m, price) in enumerate(zip(choices, prices, strict=True))
+    ]
+    told = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    return RequestError(
+        f"{what} with a unit, without {limit}",
+        f"a person may {may}, and counts in at most so many: those with the most of their rows",
+        f"write {setting(limit, choices[0])}{told.removeprefix(str(choices[0]))}",
+        code="limit-not-given",
+        limit=limit,
+        size=size,
+    )
+
+
+def _limited(questions: Sequence[Question], place: int, limit: str, most: int) -> list[Question]:
+    """The questions with this limit in one of them, and 1 wherever else a limit is not given."""
+    found = []
+    for i, question in enumerate(questions):
+        lacking: dict[str, Any] = {"groups_per_unit": 1} if _lacks_groups(question) else {}
+        lacking |= {"values_per_unit": 1} if _lacks_values(question) else {}
+        found.append(replace(question, **lacking | ({limit: most} if i == place else {})))
+    return found
+
+
+def _price(questions: Sequence[Question], place: int, plan_of: PlanOf) -> tuple[str, float] | None:
+    """What an answer of one question is, and its standard error; None where there is no such plan."""
+    question = questions[place]
+    try:
+        plan = plan_of(questions)
+    except GaussmithError:  # the refusal that is being made comes first
+        return None
+    errors = (plan[question.name] if len(plan) > 1 else plan).errors(ROWS)
+    name = "count" if "count" in errors else next(iter(errors))
+    if name == "count" or question.histograms or question.proportions:
+        return "each count", errors[name]
+    if name in {f"{column}_sum" for column in question.sums}:
+        return name, errors[name]
+    return (f"ranks of {name}" if question.quantiles else f"{name} of {ROWS:,} rows"), errors[name]
+
+
+def _told(price: tuple[str, float] | None, is_first: bool) -> str:
+    if price is None:
+        return ""
+    return f" (± {price[1]:.3g}{f' in {price[0]}' if is_first else ''})"

@@ -8,30 +8,306 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains import FOUND, Domain, FoundGroups, Groups
+from gaussmith.domains.domain import Domain, Problem, rows_of
+from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
-from gaussmith.expressions import split_filter
-from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.expressions.grammar import split_filter
+from gaussmith.expressions.keys import Cut
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Array
 from gaussmith.numerics.kept import recall
-from gaussmith.numerics.linear import Array
-from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembled import Assembled, PersonRule
-from gaussmith.plans.assembly import ASSEMBLIES
-from gaussmith.plans.choice import at_guarantee, plan_problem
-from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem import Problem
-from gaussmith.requests.parts import Part
-from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import NUMBERS, VALUES
-from gaussmith.values import dataclass
+from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
+from gaussmith.planning.block import Block
+from gaussmith.planning.choice import at_guarantee, plan_problem
+from gaussmith.planning.draw import Draw, draw_filtered, draw_groups, draw_public
+from gaussmith.planning.plan import Slot
+from gaussmith.planning.row_rule import RowRule
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.neighbours import ADD_REMOVE
+from gaussmith.requests.bins import Bins, cuts_of, plain_keys
+from gaussmith.requests.question import Question
+from gaussmith.requests.readers import is_found, is_plain
+from gaussmith.statistics.asking import read_weights
+from gaussmith.statistics.registry import STATISTICS, asked_by_field
+from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
+
+# The parts of questions: answers that are read from the same rows over one domain, and so from one draw.
+#
+#     question ──parts_of──▶ parts ──merge──▶ parts that read the same rows together, each a draw
+#
+# A statistic that leaves missing values out reads the rows in which its columns have a value: its part says which
+# columns must be `present`. All other answers over numbers are one part; each histogram is one.
+
+Key = tuple[str, Any, tuple[str, ...]]
+"""What answers of one part have in common: how its domain is made, of what, and which columns must have a value."""
+
+Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some answers of a question, and how rows are read for them; fields of the same name are those of `Question`.
+
+    asked:    what is asked, in the order of the draw's answers
+    over:     which of `plans.assembly.ASSEMBLIES` makes the domain
+    present:  columns in which a row must have a value
+    complete_by_type: columns that cannot be missing by their type, of those that would else have to be present
+    within:   where means are stated to lie
+    """
+
+    asked: tuple[AskedAnswer, ...]
+    over: str
+    count: bool | str
+    present: tuple[str, ...]
+    weights: Any
+    by: Any
+    rows_per_unit: int | None
+    groups_per_unit: int
+    group_weights: Any
+    values_per_unit: int
+    mean_of: str
+    where: str | None
+    columns: tuple[tuple[str, str], ...]
+    missing: Mapping[str, float]
+    complete: tuple[str, ...] = ()
+    complete_by_type: tuple[str, ...] = ()
+    person_columns: tuple[tuple[str, str], ...] = ()
+    within: Within = ()
+    error_at_most: float | None = None
+    key: Any = field(default=None, repr=False)
+    """What answers over one domain have in common."""
+    by_cuts: tuple[tuple[str, Cut], ...] = ()
+    """The cells of columns of groups."""
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some rows may be left out."""
+        return self.where is not None or bool(self.present)
+
+    @property
+    def limit(self) -> float | None:
+        """The largest standard error allowed, where some answer has one that is known beforehand."""
+        plain = self.count or any(not STATISTICS[asked.kind].divided for asked in self.asked)
+        return self.error_at_most if plain else None
+
+    def place_of(self, asked: AskedAnswer) -> list[int]:
+        """Where the answers to this are in the draw."""
+        start = sum(_size(each) for each in self.asked[: self.asked.index(asked)])
+        return list(range(start, start + _size(asked)))
+
+    @property
+    def count_place(self) -> int:
+        """Where the count is in the draw: after all that is asked."""
+        return sum(map(_size, self.asked))
+
+    @property
+    def reading(self) -> Any:
+        """What decides which rows are read, and how: parts that agree in it can be one draw."""
+        return (
+            self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
+            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
+        )  # fmt: skip
+
+
+def _size(asked: AskedAnswer) -> int:
+    return STATISTICS[asked.kind].size_of(asked)
+
+
+def asked_of(question: Question) -> list[AskedAnswer]:
+    """What a question asks for, in the order in which it is shown."""
+    return [
+        asked
+        for name, known in asked_by_field().items()
+        if getattr(question, name, None)
+        for asked in known.asked(getattr(question, name))
+    ]
+
+
+def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Part]:
+    """The parts of a question. The count is in the first one that leaves out no rows for missing values.
+
+    `never_missing` are columns of the source that cannot be missing by their type.
+    """
+    asked = asked_of(question)
+    keys = [_domain_of(each, question, never_missing) for each in asked]
+    if not question.by or (question.groups_per_unit or 1) == 1:  # groups of a person share their noise for means alone
+        keys = _beside_moments(asked, keys)
+    weights = _weights_of(question, asked)
+    found = []
+    counted = question.count
+    for key in dict.fromkeys(keys):
+        at = [i for i, other in enumerate(keys) if other == key]
+        beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
+        beside = beside and not (key[0] == MOMENTS and question.is_over_rows)  # what is counted there are rows
+        counts = not key[2] and beside and counted
+        part = _part(question, key, [asked[i] for i in at], _some(weights, at), counts or False)
+        skipped = dict.fromkeys(name for i in at for name in present_for(asked[i], question))
+        found.append(replace(part, complete_by_type=tuple(name for name in skipped if name not in key[2])))
+        counted = False if counts else counted
+    return [*found, count_alone(question, counted)] if counted else found
+
+
+def _beside_moments(asked: Sequence[AskedAnswer], keys: Sequence[Key]) -> list[Key]:
+    """The domains of answers, that of a mean being the one of second moments of its column where these are asked too.
+
+    The mean needs no number that they do not need, and one person's value is the same in both.
+    """
+    found = list(keys)
+    for i, each in enumerate(asked):
+        if each.kind == "mean":
+            moments = (j for j, key in enumerate(keys) if key[0] == MOMENTS and key[2] == keys[i][2])
+            found[i] = next((keys[j] for j in moments if each.columns[0] in asked[j].columns), keys[i])
+    return found
+
+
+def count_alone(question: Question, count: bool | str) -> Part:
+    """A part with nothing but the number of people or rows."""
+    return _part(question, (NUMBERS, None, ()), [], _some(_weights_of(question, asked_of(question)), []), count)
+
+
+def _domain_of(asked: AskedAnswer, question: Question, never_missing: Container[str]) -> Key:
+    known = STATISTICS[asked.kind]
+    present = tuple(name for name in present_for(asked, question) if name not in never_missing)
+    return known.over, known.shares_domain(asked), present
+
+
+def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
+    """The columns in which a row must have a value to be read for this, unless their type says that it has one."""
+    known = STATISTICS[asked.kind]
+    return tuple(sorted({name for name in known.columns_present(asked) if question.skips(name)}))
+
+
+def never_missing_in(question: Question, source: Any) -> frozenset[str]:
+    """The columns that cannot be missing by their type, of those of the source whose missing values are left out.
+
+    The schema of a source that is at hand is read; no data value is. Of any other source none are known.
+    """
+    asked = {name for each in asked_of(question) for name in present_for(each, question)} - {*question.columns}
+    if not asked or question.person_columns:
+        return frozenset()
+    from gaussmith.engines.complete_columns import never_missing
+
+    return never_missing(source, asked)
+
+
+def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer], weights: Any, count: Any) -> Part:
+    over, common, present = key
+    columns = {column.name for each in asked for column in each.columns}
+    within = [(each, question.where_means_lie.get(each.columns[0].name)) for each in asked if each.kind == "mean"]
+    return Part(
+        tuple(asked),
+        over,
+        count,
+        present,
+        weights,
+        plain_keys(question.by) if question.by else question.by,
+        question.rows_per_unit,
+        question.groups_per_unit or 1,
+        question.group_weights,
+        question.values_per_unit or 1,
+        question.mean_of,
+        question.where,
+        tuple(question.columns.items()),
+        {column: value for column, value in question.missing.items() if column in columns},
+        tuple(column for column in question.complete if column in columns),
+        (),
+        tuple(question.person_columns.items()),
+        tuple((each, where) for each, where in within if where is not None),
+        question.error_at_most,
+        common,
+        cuts_of(question.by) if question.by else (),
+    )
+
+
+def _weights_of(question: Question, asked: Sequence[AskedAnswer]) -> Any:
+    """Weights by rule, or for each number asked its own, by its place."""
+    if isinstance(question.weights, str):
+        return question.weights
+    numbers = [i for i, each in enumerate(asked) if STATISTICS[each.kind].over == NUMBERS]
+    given, _ = read_weights(question.weights, np.ones(len(numbers)), len(numbers))
+    return dict(zip(numbers, given.tolist(), strict=True))
+
+
+def _some(weights: Any, at: Sequence[int]) -> Any:
+    return [weights.get(i, 1.0) for i in at] if isinstance(weights, dict) else weights
+
+
+def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
+    """Which parts are one draw: those that read the same rows for the same domain; in order. `apart`: each is."""
+    sets: list[list[int]] = []
+    for i, part in enumerate(parts):
+        alike = (members for members in sets if all(_alike(part, parts[j]) for j in members))
+        members = None if apart else next(alike, None)
+        if members is None:
+            sets.append([i])
+        else:
+            members.append(i)
+    return sets
+
+
+def _alike(one: Part, other: Part) -> bool:
+    """Whether two parts can be one draw: the same rows read alike, weights by rule, counts of one kind."""
+    if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
+        return False
+    if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
+        return False
+    shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
+    promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
+    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
+
+
+def unite(parts: Sequence[Part]) -> Part:
+    """One part that asks what all of them ask, each once, in the order in which one question would have it."""
+    if len(parts) == 1:
+        return parts[0]
+    kinds = list(STATISTICS)
+    asked = dict.fromkeys(each for part in parts for each in part.asked)
+    promised = tuple(dict.fromkeys(column for part in parts for column in part.complete))
+    by_type = [column for part in parts for column in part.complete_by_type]
+    return replace(
+        parts[0],
+        asked=tuple(sorted(asked, key=lambda each: kinds.index(each.kind))),
+        count=next((part.count for part in parts if part.count), False),
+        missing={column: value for part in parts for column, value in part.missing.items()},
+        complete=promised,
+        complete_by_type=tuple(dict.fromkeys(name for name in by_type if name not in promised)),
+        within=_widest(parts),
+    )
+
+
+def _widest(parts: Sequence[Part]) -> Within:
+    """Where means lie that all parts about them state, as far as any says."""
+    stated = [dict(part.within) for part in parts]
+    found = []
+    for asked in dict.fromkeys(each for own in stated for each in own):
+        pairs = [own.get(asked) for part, own in zip(parts, stated, strict=True) if asked in part.asked]
+        known = [pair for pair in pairs if pair is not None]
+        if len(known) == len(pairs):
+            found.append((asked, (min(low for low, _ in known), max(high for _, high in known))))
+    return tuple(found)
+
+
+def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, Part]]) -> Slot:
+    """Where the answers of a question are; `parts` has for each of its own the draw, and all that is asked there."""
+    places = []
+    for asked in asked_of(question):
+        k = next(k for k, part in enumerate(own) if asked in part.asked)
+        places += [(parts[k][0], place) for place in parts[k][1].place_of(asked)]
+    if question.count:
+        k = next(k for k, part in enumerate(own) if part.count == question.count)
+        places.append((parts[k][0], parts[k][1].count_place))
+    return Slot.of(question.name, places)
 
 
 def assemble_part(part: Part, unit: str | None) -> Assembled:
@@ -65,7 +341,7 @@ class Translated:
     def _plan(self, guarantee: Guarantee) -> Draw:
         made = self.made
         if isinstance(self.groups, FoundGroups):
-            from gaussmith.plans.found_draws import draw_found
+            from gaussmith.planning.discovered_groups import draw_found
 
             draw = draw_found(self.groups, guarantee, made.answers, self.missing)
             return replace(draw, block=_standing_in(draw.block, made.stand_ins))
@@ -134,14 +410,14 @@ def translate(
 ) -> Translated:
     """A part as far as no guarantee matters; `find` makes groups whose keys are found."""
     person, unit = unit, None if part.person_columns else unit  # then each person is one row
-    where, person_where = split_filter(part.where, dict(part.person_columns))
+    where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
     is_marks = part.over == VALUES
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
     if filtered and is_marks and part.count:
         raise RequestError(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
-            "make it a question of its own: count = true, where = …",
+            f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
@@ -149,16 +425,16 @@ def translate(
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
             "they are over rows in declared groups only",
-            'declare the groups, or write mean_of = "units"',
+            f"declare the groups, or write {setting('mean_of', 'units')}",
             code="row-moments-in-found-groups",
         )
     groups: Groups | None = None if find is None else find(made.domain)
     if part.by and find is None:
-        groups = Groups(part.by, made.domain, part.groups_per_unit, part.group_weights)
+        groups = _groups_of(part, made.domain)
     row_rule = RowRule(
         made.made,
         person,
-        None if made.domain.rows_coordinate is None else part.rows_per_unit,
+        None if rows_of(made.domain) is None else part.rows_per_unit,
         () if groups is None else groups.columns,
         1 if is_marks and not part.by else part.groups_per_unit,
         part.columns,
@@ -183,6 +459,22 @@ def translate(
     return Translated(made, groups, row_rule, missing, neighbours, filtered)
 
 
+def _groups_of(part: Part, domain: Domain) -> Groups:
+    """The declared groups of a part; parts of one question have theirs in common."""
+
+    def make() -> Groups:
+        return Groups(part.by, domain, part.groups_per_unit, part.group_weights)
+
+    try:
+        said = pickle.dumps((part.by, part.groups_per_unit, part.group_weights))
+    except (TypeError, AttributeError, pickle.PicklingError):  # a key is no plain value: refused, or converted
+        return make()
+    return recall(_GROUPS, said, make, most=4).over(domain)
+
+
+_GROUPS: dict[Hashable, Groups] = {}
+
+
 def _in_both(made: Assembled) -> dict[str, float]:
     """The middle of a column that is in a sum and in a mean: it stands in only where a promise is broken."""
     features, domain = made.answers.features, made.domain
@@ -194,3 +486,174 @@ def _in_both(made: Assembled) -> dict[str, float]:
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:
     return block if stand_ins is None else replace(block, substitutes=stand_ins)
+
+
+# Questions about groups that are found in the data: their draws, and what noise and keys each may spend.
+#
+# Such a question never shares its noise with others. One of its draws decides which groups are shown: the one that
+# counts people, with all answers that are read from the same rows. The others tell more about the groups that are
+# shown.
+
+
+def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None, first: bool = False) -> None:
+    """Refuse what cannot be asked of found keys; where they are found first, answers are those of declared groups."""
+    finding = [question for question in questions if question.finds]
+    if finding and neighbours != ADD_REMOVE:
+        raise RequestError(
+            "found keys under replace-one",
+            "the number of people is public there, so that a person's key would show by its absence",
+            f"declare the keys, or use {setting('neighbours', 'add-remove')}",
+            code="request-found-keys-under-replace-one",
+        )
+    if keys_delta is not None and not finding:
+        raise RequestError(
+            "keys_delta without found keys",
+            "it is the part of δ that is spent on finding keys",
+            f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
+            code="keys-delta-without-found-keys",
+        )
+    if keys_delta is not None:
+        from gaussmith.planning.discovered_groups import LARGEST_KAPPA
+
+        if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+            raise RequestError(
+                f"keys_delta={keys_delta!r}",
+                f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
+                f"write {setting('keys_delta', 1e-7)}: far below 1 / (number of people)",
+                code="keys-delta-not-a-probability",
+                keys_delta=keys_delta,
+            )
+    for question in questions:
+        for name, usual in (("keys_at_least", 1), ("top", None)):
+            if getattr(question, name) != usual and not question.finds:
+                raise RequestError(
+                    f"{name} without found keys",
+                    "declared groups are always shown",
+                    f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
+                    code="found-limit-without-found-keys",
+                    name=name,
+                )
+    for question in finding:
+        if question.group_weights:
+            raise RequestError(
+                "group_weights of found groups",
+                "which groups there are is not known beforehand",
+                "leave them out, or declare the keys",
+                code="group-weights-of-found-keys",
+            )
+        if any(isinstance(keys, Bins) for keys in question.by.values()):
+            raise RequestError(
+                "bins beside found keys",
+                "cells are groups only where all groups are declared",
+                f"derive a column of the cells, such as {setting('columns', {'decade': 'floor(age / 10)'})}",
+                code="bins-beside-found-keys",
+            )
+        cells = ("histograms", "proportions", "marginals")
+        asked = next((name for name in cells if getattr(question, name)), None)
+        if asked is not None and not first:
+            raise RequestError(
+                f"{asked} of found groups",
+                "people are counted by their values only in groups that are declared, or found first",
+                f"write {setting('keys_first', True)}, declare the groups, or ask in a question without by",
+                code="cells-of-found-groups",
+                asked=asked,
+            )
+        if question.error_at_most is not None:
+            raise RequestError(
+                "error_at_most of found groups",
+                "their threshold needs a noise of its own",
+                "choose a share instead",
+                code="error-limit-of-found-keys",
+            )
+
+
+def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
+    """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
+    counted = fields.get("histograms")
+    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
+    if not found:
+        return fields
+    others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
+    if others or len(counted or ()) > 1:
+        raise RequestError(
+            f"a histogram of found values beside {others[0] if others else 'another'} in one question",
+            "it counts people in groups of its own, and each is a question",
+            f"write a {setting('question')} for each, or ask for them outside the questions",
+            code="found-histogram-beside-other-answers",
+        )
+    limit = fields["values_per_unit"]
+    if unit is not None and not fields["person_columns"] and limit is None:
+        raise RequestError(
+            "a histogram of found values with a unit, without values_per_unit",
+            "a person may have several values, and counts in at most so many: those with the most of their rows",
+            f"write {setting('values_per_unit', 1)}, or more: errors and the threshold grow with its square root",
+            code="found-values-limit-not-given",
+        )
+    by = {found[0]: FOUND}
+    return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
+
+
+def found_parts(question: Question, unit: str | None, never_missing: Container[str] = ()) -> list[Part]:
+    """The parts of a question about found keys; the one that decides comes first, and counts people.
+
+    Sums and means over people ride along with the count in one noise. Other answers have noise of their own: what
+    would serve both would count people twice, and intervals would have to know of the choice.
+    """
+    counting = question if question.count is True else replace(question, count=True)
+    parts = parts_of(question if question.count else counting, never_missing)
+    first = next((i for i, part in enumerate(parts) if not part.present and part.count), None)
+    assert first is not None, "the count is in a part that leaves out no rows"
+    if parts[first].over != NUMBERS or (unit is not None and _is_over_rows(parts[first])):
+        others = [part if part.count == "rows" else replace(part, count=False) for part in parts]
+        return [count_alone(counting, True), *others]
+    return [parts[first], *parts[:first], *parts[first + 1 :]]
+
+
+def _is_over_rows(part: Part) -> bool:
+    """Whether the rows of people are counted or divided by."""
+    means = any(STATISTICS[asked.kind].divided for asked in part.asked)
+    return not part.person_columns and (part.count == "rows" or (means and part.mean_of == "rows"))
+
+
+def split_found(
+    guarantee: Guarantee, shares: Sequence[float], others: float, keys_delta: float | None
+) -> tuple[list[Guarantee], Guarantee | None, list[Fraction]]:
+    """Guarantees and κ of questions about found keys, and the guarantee of all others (None: there are none)."""
+    from gaussmith.planning.discovered_groups import split_with_keys
+
+    stated = None if keys_delta is None else Fraction(keys_delta)
+    return split_with_keys(guarantee, shares, others, stated)
+
+
+def plan_found(
+    question: Question, parts: Sequence[Part], unit: str | None, guarantee: Guarantee, kappa: Fraction, which: int
+) -> list[Draw]:
+    """The draws of a question about found keys, the one that decides first."""
+    alone = [_draw(question, part, unit, guarantee, kappa if i == 0 else None, which) for i, part in enumerate(parts)]
+    if len(alone) == 1:
+        return alone
+    roots = [math.sqrt(draw.total_variance) * guarantee.mu for draw in alone]
+    roots[0] = max(roots[0], sum(roots[1:]))  # at least half of μ² decides
+    shares = guarantee.split(roots)
+    return [
+        _draw(question, part, unit, share, kappa if i == 0 else None, which)
+        for i, (part, share) in enumerate(zip(parts, shares, strict=True))
+    ]
+
+
+def _draw(
+    question: Question, part: Part, unit: str | None, guarantee: Guarantee, kappa: Fraction | None, which: int
+) -> Draw:
+    def find(domain: Domain) -> FoundGroups:
+        return FoundGroups(
+            tuple(part.by),
+            domain,
+            part.groups_per_unit,
+            declared={name: keys for name, keys in part.by.items() if keys != FOUND},
+            at_least=question.keys_at_least,
+            which=which,
+            kappa=kappa,
+            top=question.top,
+        )
+
+    return plan_part(part, unit, guarantee, ADD_REMOVE, find)

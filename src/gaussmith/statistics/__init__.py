@@ -13,27 +13,3 @@
 
 Each statistic reads many answers of its kind at once, for one release or for many groups. No data is read here.
 """
-
-from gaussmith.statistics.answers import Answers
-from gaussmith.statistics.count import Count
-from gaussmith.statistics.histogram import Histograms
-from gaussmith.statistics.linear import Linear
-from gaussmith.statistics.mean import Means
-from gaussmith.statistics.quantile import Quantiles
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
-from gaussmith.statistics.sum import Sums
-from gaussmith.statistics.workload import Workloads
-
-__all__ = [
-    "ONE",
-    "Answers",
-    "Count",
-    "Histograms",
-    "Linear",
-    "Means",
-    "Noisy",
-    "Quantiles",
-    "Statistic",
-    "Sums",
-    "Workloads",
-]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains.domain import Domain, free_marks
+from gaussmith.domains.features import Features, Places
+from gaussmith.domains.workloads import Names
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem import Domain
-from gaussmith.problem.features import Features, Places
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.matrices import Matrix
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
-from gaussmith.values import dataclass
-from gaussmith.workloads import Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +140,9 @@ class Answers:
     def limits(self, domain: Domain) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from the bounds alone; infinite where anywhere."""
         index, far = self.features.index, np.inf
-        low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
-        if domain.marks_at_most is not None:
+        middles, distances = domain.middles, domain.mean_distances
+        low, high = middles - distances, middles + distances
+        if free_marks(domain) is not None:
             low, high = np.zeros_like(low), np.ones_like(high)
         elif not domain.bounds_every_record:
             low, high = np.full_like(low, -far), np.full_like(high, far)

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gaussmith.errors import PlanError, nearest
-from gaussmith.numerics.linear import Array
-from gaussmith.problem import Domain, Features
-from gaussmith.problem.features import BoundedColumn, Places, of_coordinates, of_matrix, of_workload
+from gaussmith.checks import is_number
+from gaussmith.domains.domain import Domain
+from gaussmith.domains.features import (
+    BoundedColumn,
+    FeatureProduct,
+    Features,
+    Need,
+    Places,
+    Value,
+    of_coordinates,
+    of_matrix,
+    of_workload,
+)
+from gaussmith.domains.workloads import Marginals, Rows, Runs
+from gaussmith.errors import PlanError, RequestError, counted, damaged_plan, nearest
+from gaussmith.numerics.exact import Array
 from gaussmith.statistics.answers import Answers
-from gaussmith.statistics.count import NAME, Count
-from gaussmith.statistics.linear import Linear
+from gaussmith.statistics.covariance import Covariances, Variances
 from gaussmith.statistics.mean import read_mean_within
-from gaussmith.statistics.registry import asked_of_coordinates
-from gaussmith.statistics.statistic import ONE, Ground, Statistic
-from gaussmith.statistics.workload import Workloads
-from gaussmith.workloads import Marginals, Rows, Runs
+from gaussmith.statistics.quantile import Quantiles
+from gaussmith.statistics.registry import STATISTICS, asked_of_coordinates
+from gaussmith.statistics.regression import Slopes
+from gaussmith.statistics.statistic import ONE, AskedAnswer, Ground, Statistic
+from gaussmith.statistics.sum import NAME, Count, Linear, Workloads
+
+if TYPE_CHECKING:
+    from gaussmith.domains.moments import Moments
+    from gaussmith.domains.workloads import NamedCells
+
 
 MAX_SPELLED = 10_000
 """Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
@@ -120,7 +138,7 @@ def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weight
     size, given = workload.size, workload.weighted
     numbers, label = read_weights(weights, np.ones(given), given)
     each = workload.spread_weights(numbers, label != "given")
-    names: Sequence[str] = domain.workload_names(workload)
+    names: Sequence[str] = workload.answer_names(cast("NamedCells", domain))  # no other domain passes the check
     names = names if size > MAX_SPELLED else tuple(names)
     asked = Workloads(names, np.arange(size)[:, None], each)
     return Answers.of(of_workload(workload), [asked, *([Count.of_records()] if count else [])], label)
@@ -183,7 +201,7 @@ def _matrix(answers: Any, dimension: int) -> Array:
     if matrix.ndim != 2 or matrix.shape[1] != dimension or len(matrix) == 0 or not np.isfinite(matrix).all():
         raise PlanError(
             f"answers of shape {matrix.shape}",
-            f"a matrix of answers has one row per answer and {dimension} columns of finite numbers",
+            f"a matrix of answers has one row per answer and {counted(dimension, 'column')} of finite numbers",
             "give a matrix that fits the domain",
             code="answers-malformed",
             shape=matrix.shape,
@@ -227,3 +245,214 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
             size=size,
         )
     return numbers, "given"
+
+
+# Which answers are asked of moments: variances, covariances, regressions, and sums and means beside them.
+
+Number = tuple[BoundedColumn, str]
+"""A number of a record: its column and what it is made of."""
+
+MOMENT_ANSWERS = VARIANCES, COVARIANCE = "variances", "covariance"
+
+
+def numbers_of(needed: Sequence[Sequence[Need]]) -> tuple[list[Number], list[tuple[Number, Number]]]:
+    """The numbers of a record that features are made of, and the pairs whose products are needed."""
+    numbers: dict[Number, None] = {}
+    pairs: dict[tuple[Number, Number], None] = {}
+    for need in itertools.chain.from_iterable(needed):
+        if isinstance(need, Value):
+            numbers[need.column, need.made] = None
+        elif isinstance(need, FeatureProduct):
+            ends = ((need.first, need.made), (need.second, need.made))
+            numbers |= dict.fromkeys(ends)
+            pairs[ends] = None
+    return list(numbers), list(pairs)
+
+
+def ask_moments(
+    domain: Moments,
+    asked: Sequence[AskedAnswer],
+    needed: Sequence[Sequence[Need]],
+    at: Mapping[Number, int],
+    weights: Any,
+    count: bool,
+) -> Answers:
+    """The answers of a domain of moments; `at` says which of its columns a number is."""
+    places = {pair: domain.columns_count + k for k, pair in enumerate(domain.pairs)}
+    features: dict[tuple[int, bool], int] = {}
+
+    def place_of(need: Need) -> int:
+        if isinstance(need, Value):
+            return features.setdefault((at[need.column, need.made], need.centred), len(features))
+        if not isinstance(need, FeatureProduct):
+            return ONE
+        i, j = sorted((at[need.first, need.made], at[need.second, need.made]))
+        return features.setdefault((places[i, j], False), len(features))
+
+    read = [[place_of(need) for need in needs] for needs in needed]
+    index = np.array([j for j, _ in features], np.int64)
+    made = of_coordinates(index, np.array([centred for _, centred in features], bool))
+    leads = np.array([_lead(each.kind, places) for each, places in zip(asked, read, strict=True)], np.int64)
+    numbers, label = read_weights(weights, domain.ranges[index[leads]], len(asked))
+    ground = ground_of(domain, made)
+    statistics: list[Statistic] = []
+    for (kind, _), members in itertools.groupby(range(len(asked)), key=lambda i: (asked[i].kind, len(read[i]))):
+        some, known = list(members), STATISTICS[kind]
+        names = tuple(known.name_of(asked[i].columns, *asked[i].arguments) for i in some)
+        taken: Places = np.array([read[i] for i in some], np.int64)
+        statistics.append(known.placed(names, taken, numbers[some], ground))
+    return Answers.of(made, [*statistics, *([Count.of_records()] if count else [])], label)
+
+
+def _lead(kind: str, places: Sequence[int]) -> int:
+    """The feature that an answer is mostly about: of a slope the product of its column with what it explains."""
+    if kind != "slope":
+        return places[0]
+    p = next(p for p in itertools.count(1) if 2 + 2 * p + p * (p + 1) // 2 >= len(places))
+    return places[1 + p]
+
+
+def ask_of_moments(domain: Moments, answers: Any, count: bool, weights: Any) -> Answers:
+    """The answers of `gaussmith.plan` over moments: "variances", "covariance", or {"of": "y", "on": ["x"]}."""
+    box = domain.box
+    names = [box.name(j) for j in range(domain.columns_count)]
+    wanted = {name: (float(box.lower[j]), float(box.upper[j])) for j, name in enumerate(names)}
+    if isinstance(answers, Mapping):
+        asked = Slopes.asked({name: _named(name, wanted) for name in _explained(answers)})
+    else:
+        asked = Variances.asked(wanted) + (Covariances.asked(wanted) if answers == COVARIANCE else [])
+    needed = [STATISTICS[each.kind].needs(each.columns, "records") for each in asked]
+    have = set(domain.pairs)
+    at = {number: names.index(number[0].name) for number in numbers_of(needed)[0]}
+    for first, second in numbers_of(needed)[1]:
+        if tuple(sorted((at[first], at[second]))) not in have:
+            raise PlanError(
+                f"the product of {first[0].name!r} and {second[0].name!r}",
+                "the domain does not have it, and the answers need it",
+                'write Moments(…, products="all")',
+                code="product-not-in-domain",
+                first=first[0].name,
+                second=second[0].name,
+            )
+    return ask_moments(domain, asked, needed, at, weights, count)
+
+
+def _explained(answers: Mapping[str, Any]) -> list[str]:
+    """The column that is explained, then those that explain."""
+    on = answers.get("on")
+    if set(answers) != {"of", "on"} or isinstance(on, str) or not isinstance(on, Sequence) or not on:
+        raise PlanError(
+            f"answers={dict(answers)!r}"[:120],
+            "a regression is of one column on one or more others",
+            'write answers={"of": "income", "on": ["age"]}',
+            code="regression-malformed",
+            answers=dict(answers),
+        )
+    names = [str(answers["of"]), *map(str, on)]
+    check_regression(names)
+    return names
+
+
+def check_regression(names: Sequence[str]) -> None:
+    """Refuse a column that explains itself, or that is named twice; the first is explained by the others."""
+    of, *on = names
+    if of in on:
+        raise RequestError(
+            f"a regression of {of!r} on itself",
+            "a column explains itself with slope 1",
+            f"leave {of} out of on",
+            code="regression-on-itself",
+            column=of,
+        )
+    for name in on:
+        if on.count(name) > 1:
+            raise RequestError(
+                f"a regression on {name!r} twice",
+                "two equal columns have no slopes of their own",
+                "leave one out",
+                code="regression-on-column-twice",
+                column=name,
+            )
+
+
+def _named(name: str, known: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    if name not in known:
+        what, rule = f"column {name!r}", "the domain has no such column"
+        raise PlanError(what, rule, nearest(name, list(known)), code="no-such-coordinate", column=name)
+    return known[name]
+
+
+# The saved form of answers: their features and statistics; weights follow from those of the statistics.
+
+
+def answers_to_dict(answers: Answers) -> dict[str, Any]:
+    """The features, the statistics in order, and how weights were chosen."""
+    fields = {"weighting": answers.weighting, "features": answers.features.to_dict()}
+    work = answers.features.workload
+    if work is None or not isinstance(answers.statistics[0], Workloads):
+        return fields | {"statistics": [statistic.to_dict() for statistic in answers.statistics]}
+    given = answers.weights[work.given_at].tolist() if answers.weighting == "given" else None  # as they were given
+    return fields | {"count": answers.count, "weights": given}
+
+
+def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
+    """The answers that `answers_to_dict` described; refuses what it does not know."""
+    _check_fields(fields, {"weighting", "features", "statistics"}, {"weighting", "features", "count", "weights"})
+    made_of = ({"index", "centred"}, {"matrix"}, {"workload"})
+    _check_fields(fields["features"], *made_of, *(names | {"targets"} for names in made_of))
+    features, weighting = Features.from_dict(fields["features"]), str(fields["weighting"])
+    if features.workload is not None and "statistics" in fields:
+        read = [_quantiles(each, features.size) for each in fields["statistics"]]
+        return Answers.of(features, read, weighting)
+    if features.workload is not None:
+        weights = weighting if fields["weights"] is None else fields["weights"]
+        asked = ask_workload(domain, features.workload, bool(fields["count"]), weights)
+        return replace(asked, features=replace(asked.features, targets=features.targets))
+    statistics = [_statistic(each, domain, features) for each in fields["statistics"]]
+    return Answers.of(features, statistics, weighting)
+
+
+def _quantiles(fields: dict[str, Any], size: int) -> Quantiles:
+    """What is read from all features of a workload together."""
+    _check_fields(fields, {"kind", "names", "levels", "limits"})
+    return Quantiles.from_fields(fields, size)
+
+
+def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> Statistic:
+    own = {"kind", "names", "places", "weights"}
+    _check_fields(fields, own, own | {"within"})
+    kind = fields["kind"]
+    if kind not in STATISTICS:
+        raise PlanError(
+            f"statistic {kind!r}",
+            "this version does not know it",
+            nearest(str(kind), list(STATISTICS)),
+            code="unknown-statistic",
+            kind=kind,
+        )
+    known, names = STATISTICS[kind], tuple(map(str, fields["names"]))
+    places, weights = np.array(fields["places"], np.int64), np.array(fields["weights"], float)
+    inside = places.ndim == 2 and len(places) == len(names) == len(weights) and known.has_width(places.shape[1])
+    if not (inside and ((places >= ONE) & (places < features.size)).all() and (weights > 0).all()):
+        raise damaged_plan("a statistic without its features")
+    return known.placed(names, places, weights, ground_of(domain, features)).stating(_stated(fields, names))
+
+
+def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Between which numbers means are stated to lie, by name."""
+    stated = fields.get("within", [None] * len(names))
+    pairs = [pair for pair in stated if pair is not None] if isinstance(stated, list) else [()]
+    fits = len(stated) == len(names) and all(
+        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
+    )
+    if not fits:
+        raise damaged_plan("a statement of where means lie that does not fit them")
+    return {
+        name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None
+    }
+
+
+def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:
+    if set(fields) not in known:
+        odd = sorted(set(fields).symmetric_difference(known[0]))
+        raise damaged_plan(f"fields {odd} that are missing or not known")

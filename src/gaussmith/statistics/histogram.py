@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import Places
-from gaussmith.statistics.statistic import VALUES, AskedAnswer, Statistic
+from gaussmith.domains.features import Places
+from gaussmith.numerics.exact import Array
+from gaussmith.statistics.statistic import LIMITS, VALUES, AskedAnswer, Statistic
 
 
 class Histograms(Statistic):
@@ -36,9 +36,9 @@ class Histograms(Statistic):
         return asked.arguments
 
     @staticmethod
-    def label(column: str, value: str) -> str:
-        """What the number of people with this value is called."""
-        return f"{column}={value}"
+    def labels(column: str, values: Sequence[str]) -> tuple[str, ...]:
+        """What the numbers of people with these values are called."""
+        return tuple(f"{column}={value}" for value in values)
 
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """A number of people or rows is not negative."""
@@ -48,3 +48,36 @@ class Histograms(Statistic):
 def _declared(values: Any) -> tuple[tuple[Any, ...], Any]:
     """The declared values and None; or the names of declared cells, and the cells."""
     return (tuple(values), None) if isinstance(values, list | tuple) else (values.labels, values.cut)
+
+
+# Proportions: the counts of a histogram, whose shares of all of them are shown beside them.
+
+
+class Proportions(Histograms):
+    """Counted and planned as a histogram. The shares are read from the counts, and have intervals of their own."""
+
+    kind = "proportion"
+    field = "proportions"
+    shows_shares = True
+
+
+# Diagnosis: how many people were inside the limits of a question, and how many beyond.
+
+
+class Diagnosis(Histograms):
+    """Counts of people by where they are between limits; planned as a histogram, asked by `diagnose`."""
+
+    kind = "diagnosis"
+    field = None
+    over = LIMITS
+    counts_beside = False
+
+    @classmethod
+    def size_of(cls, asked: AskedAnswer) -> int:
+        """One for each cell."""
+        return len(asked.arguments[0])
+
+    @classmethod
+    def shares_domain(cls, asked: AskedAnswer) -> Any:
+        """Each has cells of its own."""
+        return asked.arguments

@@ -9,18 +9,18 @@ Intervals cover the noise alone: not clipping to the bounds, not the sampling of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import is_number
+from gaussmith.domains.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.errors import PlanError, RequestError, nearest
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Array
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
-from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> 
         stated = dict.fromkeys(bounds, stated)
     if not isinstance(stated, Mapping):
         rule = "it must map columns to where their means lie, or be a fraction of the bounds"
-        remedy = "write mean_within = { age = [30, 50] }"
+        remedy = f"write {setting('mean_within', {'age': [30, 50]})}"
         raise RequestError(f"mean_within={stated!r}"[:120], rule, remedy, code="mean-within-malformed", stated=stated)
     found = {}
     for column, where in stated.items():
@@ -172,7 +172,7 @@ def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> 
             raise RequestError(
                 f"mean_within of {column!r} = {where!r}"[:120],
                 f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1",
-                f"write mean_within = {{ {column} = [{low:g}, {high:g}] }} with narrower numbers, or leave it out",
+                f"write {setting('mean_within', {column: [low, high]})} with narrower numbers, or leave it out",
                 code="mean-within-outside-bounds",
                 column=column,
                 stated=where,

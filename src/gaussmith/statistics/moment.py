@@ -13,17 +13,16 @@ not a number, between minus and plus infinity. Nothing is moved to where it woul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import BoundedColumn, Places
+from gaussmith.domains.features import BoundedColumn, Places
+from gaussmith.numerics.exact import Array
 from gaussmith.statistics.mean import delta_intervals, fieller_intervals, ratio_errors
 from gaussmith.statistics.statistic import MOMENTS, ONE, AskedAnswer, Ground, Noisy, Statistic
-from gaussmith.values import dataclass
 
 REFERENCE = 0.3
 """The standard deviation, as a share of the half range, at which errors of ratios are stated before a release."""

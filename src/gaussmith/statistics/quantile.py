@@ -18,17 +18,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import BoundedColumn, Places
+from gaussmith.domains.features import BoundedColumn, Places
+from gaussmith.errors import PlanError, damaged_plan
+from gaussmith.numerics.exact import Array
 from gaussmith.statistics.mean import fieller_intervals
 from gaussmith.statistics.statistic import CELLS, AskedAnswer, Noisy, Statistic
-from gaussmith.values import dataclass
 
 MEDIAN = "median"
 
@@ -249,12 +249,7 @@ class Quantiles(Statistic):
         ordered = all(a < b for a, b in itertools.pairwise(limits))
         right = fields["kind"] == cls.kind and len(limits) == size + 1 and ordered
         if not (right and len(levels) == len(names) > 0 and _inside(levels)):
-            raise PlanError(
-                "quantiles that do not fit their cells",
-                "every field must be as it was saved",
-                "plan again",
-                code="quantiles-do-not-fit",
-            )
+            raise damaged_plan("quantiles that do not fit their cells")
         return cls.reading(names, levels, limits)
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from gaussmith.statistics.count import Count
-from gaussmith.statistics.covariance import Correlations, Covariances
-from gaussmith.statistics.diagnosis import Diagnosis
-from gaussmith.statistics.histogram import Histograms
-from gaussmith.statistics.linear import Linear
+from gaussmith.statistics.covariance import Correlations, Covariances, StandardDeviations, Variances
+from gaussmith.statistics.histogram import Diagnosis, Histograms, Proportions
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.proportion import Proportions
 from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.regression import Intercepts, Slopes
 from gaussmith.statistics.statistic import NUMBERS, Statistic
-from gaussmith.statistics.sum import Sums
-from gaussmith.statistics.variance import StandardDeviations, Variances
-from gaussmith.statistics.workload import Workloads
+from gaussmith.statistics.sum import Count, Linear, Sums, Workloads
 
 STATISTICS: dict[str, type[Statistic]] = {
     Sums.kind: Sums,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import BoundedColumn, Need, One, Places, Product, Value
+from gaussmith.domains.features import BoundedColumn, FeatureProduct, Need, One, Places, Value
+from gaussmith.numerics.exact import Array
 from gaussmith.statistics.moment import (
     MEAN_SQUARE,
     NUMBER_SQUARE,
@@ -27,7 +28,6 @@ from gaussmith.statistics.moment import (
     number_slopes,
 )
 from gaussmith.statistics.statistic import AskedAnswer, Noisy
-from gaussmith.values import dataclass
 
 SLOPE_SQUARE = 0.6
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
@@ -58,8 +58,8 @@ class Slopes(Moment):
         y, *xs = columns
         made = Value.made_of(of)
         values = (Value(column, made, centred=True) for column in columns)
-        explained = (Product(y, x, made) for x in xs)
-        among = (Product(a, b, made) for i, a in enumerate(xs) for b in xs[i:])
+        explained = (FeatureProduct(y, x, made) for x in xs)
+        among = (FeatureProduct(a, b, made) for i, a in enumerate(xs) for b in xs[i:])
         return *values, *explained, *among, One()
 
     @classmethod

@@ -6,16 +6,16 @@ The statistic of this file is linear: each answer is one combination of a few fe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem.features import BoundedColumn, Need, Places
-from gaussmith.values import dataclass
+from gaussmith.domains.features import BoundedColumn, Need, Places
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.matrices import Matrix
 
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
@@ -154,14 +154,9 @@ class Statistic:
         return [AskedAnswer(cls.kind, (BoundedColumn(name, low, high),)) for name, (low, high) in wanted.items()]
 
     @classmethod
-    def leaves_out(cls, asked: AskedAnswer) -> bool:
-        """Whether rows without a value of these columns are left out, unless something stands in for it."""
-        return cls.skips
-
-    @classmethod
     def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
-        """The columns that must have a value where records without one are left out."""
-        return tuple(column.name for column in asked.columns)
+        """The columns that must have a value: rows without one are left out, unless something stands in for it."""
+        return tuple(column.name for column in asked.columns) if cls.skips else ()
 
     @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:

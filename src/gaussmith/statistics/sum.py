@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import BoundedColumn, Need, Places, Value
-from gaussmith.statistics.statistic import AskedAnswer, Statistic
+from gaussmith.domains.features import BoundedColumn, Need, One, Places, Value
+from gaussmith.numerics.exact import Array
+from gaussmith.statistics.statistic import ONE, TABLES, AskedAnswer, Statistic
 
 
 class Sums(Statistic):
@@ -18,9 +20,10 @@ class Sums(Statistic):
     field = "sums"
 
     @classmethod
-    def leaves_out(cls, asked: AskedAnswer) -> bool:
+    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
         """A missing value adds 0: where that is outside the bounds, by leaving the row out."""
-        return not all(column.low <= 0 <= column.high for column in asked.columns)
+        within = all(column.low <= 0 <= column.high for column in asked.columns)
+        return () if within else tuple(column.name for column in asked.columns)
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -37,3 +40,78 @@ class Sums(Statistic):
             np.where(lowest(places) >= 0, 0.0, -np.inf),
             np.where(highest(places) <= 0, 0.0, np.inf),
         )
+
+
+# The count: the number of records, noisy where it is secret and exact where it is public; or of their rows.
+
+NAME = "count"
+
+
+class Count(Statistic):
+    """One answer: how many records there are, or how many rows of people."""
+
+    kind = "count"
+
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """The number itself."""
+        return (One(of_rows=of == "rows"),)
+
+    @classmethod
+    def of_records(cls, weight: float = 1.0) -> Count:
+        """The number of records."""
+        return cls((NAME,), np.array([[ONE]]), np.array([weight]))
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether it is the number of records, and not of rows."""
+        return bool((self.places == ONE).all())
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """A number of people or rows is not negative."""
+        return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)
+
+
+# Linear answers: each row of a matrix over the coordinates of a record, which is a feature of its own.
+
+
+class Linear(Statistic):
+    """Features that mix coordinates, as they are."""
+
+    kind = "linear"
+
+
+# Workloads: many linear answers over the cells of a histogram, which are features of their own.
+
+
+class Workloads(Statistic):
+    """The answers of a workload in order. There may be millions: names and weights follow from the workload."""
+
+    kind = "workload"
+    field = "marginals"
+    over = TABLES
+    of_columns = False
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """All tables together; of each column its declared values or the names of its cells, and these."""
+        return [AskedAnswer(cls.kind, (), wanted)]
+
+    @classmethod
+    def size_of(cls, asked: AskedAnswer) -> int:
+        """One for each cell of each table; a column has one more for all that is not declared."""
+        tables, declared = asked.arguments
+        sizes = {column: len(labels) + 1 for column, labels, _ in declared}
+        return sum(math.prod(sizes[column] for column in table) for table in tables)
+
+    @classmethod
+    def shares_domain(cls, asked: AskedAnswer) -> Any:
+        """Tables are planned together, with no others."""
+        return asked.arguments
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Each answer adds up numbers of people in cells, so it is not negative."""
+        return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}

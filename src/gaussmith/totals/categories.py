@@ -1,34 +1,35 @@
 """Plain data in the forms of counted records: opened and checked without reading values, then summed exactly.
 
-The forms are listed in `gaussmith.plans.row_rule`. Every rule looks at one record alone (of pairs: at the rows of one
-person) and works for any values.
+The forms are listed in `gaussmith.planning.row_rule`. Every rule looks at one record alone (of pairs: at the rows of
+one person) and works for any values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Domain
 from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.labels import Label
+from gaussmith.domains.domain import Domain
+from gaussmith.domains.encoding import Codes
+from gaussmith.domains.uncentred import Label
+from gaussmith.engines.addresses import read_source
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.failures import attempt
 from gaussmith.engines.numpy import row_of
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_identity, check_once
-from gaussmith.engines.source_description import read_source
-from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
-from gaussmith.expressions import GroupKeys, declare_groups, declare_numbers, kinds_of, match_keys, object_code
-from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS
-from gaussmith.problem.codes import Codes
+from gaussmith.engines.versions import attempt
+from gaussmith.errors import RequestError, SourceError, counted, nearest, nearest_column
+from gaussmith.expressions.identity import object_code
+from gaussmith.expressions.keys import GroupKeys, declare_groups, declare_numbers, match_keys
+from gaussmith.expressions.spelling import kinds_of
+from gaussmith.planning.row_rule import CATEGORIES, ORDER, PAIRS
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +68,7 @@ def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tu
     return source, Categories(chosen, declare_values(source, chosen, values))
 
 
-def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Pairs]:
+def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, PairsTable]:
     """A table of persons and items."""
     (labels,) = domain.declared_lists
     source = open_categories(data, [None, labels], columns)
@@ -79,7 +80,7 @@ def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
     check_contribution(Contribution((), chosen[0]), source.kinds)
     check_identity(source, chosen[0], source.kinds)
     check_once(source, 2)
-    return source, Pairs(chosen, declare_values(source, chosen[1:], [labels])[0])
+    return source, PairsTable(chosen, declare_values(source, chosen[1:], [labels])[0])
 
 
 def open_categories(data: Any, values: Sequence[Values | None], columns: Sequence[str] | None = None) -> Source:
@@ -101,7 +102,7 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
         rule = "every record must have the same number of values"
         raise SourceError("rows of different lengths", rule, "fix the rows", code="category-rows-of-different-lengths")
     if lengths - {len(values)}:
-        what, rule = f"a list of {lengths.pop()} columns", f"every record must have {len(values)}"
+        what, rule = f"a list of {counted(lengths.pop(), 'column')}", f"every record must have {len(values)}"
         raise SourceError(what, rule, "fix the rows", code="category-row-of-wrong-length", wanted=len(values))
     by_column = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(by_column))
@@ -143,7 +144,7 @@ def _chosen(
             what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
             raise SourceError(what, rule, "leave columns out", code="columns-of-array", columns=list(columns))
         if source.width and source.width != wanted:
-            what = f"an array of {source.width} columns"
+            what = f"an array of {counted(source.width, 'column')}"
             rule = f"there must be {wanted}: {which}"
             remedy = "fix the array"
             raise SourceError(what, rule, remedy, code="array-of-wrong-width", columns=source.width, wanted=wanted)
@@ -188,7 +189,7 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairsTable:
     """The number of people with each item, from a table of persons and items."""
 
     columns: tuple[str, ...]
@@ -197,11 +198,11 @@ class Pairs:
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
         return [attempt(lambda: _count_pairs(self, source, codes))]
 
-    def rehearsed(self, source: Source) -> Pairs:
+    def rehearsed(self, source: Source) -> PairsTable:
         return self
 
 
-def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
+def _count_pairs(pairs: PairsTable, source: Source, codes: Codes) -> Totals:
     """Distinct items of each person, the first k in declared order; on the engine that holds the rows.
 
     Rows without a person are dropped; a person whose items are all undeclared is a record without items.
@@ -227,7 +228,7 @@ def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
     return Totals(sums, int(records or 0))
 
 
-FORMS: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | Pairs]]] = {
+FORMS: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | PairsTable]]] = {
     CATEGORIES: open_cells,
     ORDER: open_ballots,
     PAIRS: open_pairs,

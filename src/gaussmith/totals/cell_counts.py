@@ -12,45 +12,52 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Domain, FoundGroups
+from gaussmith.domains.domain import Domain
+from gaussmith.domains.encoding import BoxCodes, Codes
+from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, OWN_VALUE
+from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.engine import BATCH_ROWS, Engine, Progress, Totals
-from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_columns, check_once
+from gaussmith.engines.versions import attempt
 from gaussmith.errors import SourceError
-from gaussmith.expressions import (
+from gaussmith.expressions.keys import (
     Cut,
-    Derivation,
     GroupKeys,
-    check_cut,
     declare_cells,
     declare_groups,
-    kinds_of,
+    fitted_cut,
     match_keys,
     place_among,
     value_of,
 )
-from gaussmith.plans import Draw
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.codes import BoxCodes, Codes
-from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
-from gaussmith.totals.edge_search import FEW_EDGES, count_cells
-from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
+from gaussmith.expressions.spelling import Derivation, kinds_of
+from gaussmith.notations import setting
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.row_rule import BOTH, MIXED, PARTS, RowRule, most_in_cells
+from gaussmith.totals.features import TOTAL_LIMB, Coding, Contribution, PersonMean, PersonTotal, RowSum
 from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
-from gaussmith.totals.groups import keep_groups, keep_values
+from gaussmith.totals.groups import HAS_VALUES, has_values, keep_rows, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
-from gaussmith.totals.people import check_people, declare_labels, open_keys, prepare
-from gaussmith.values import dataclass
+from gaussmith.totals.people import (
+    FEW_EDGES,
+    check_people,
+    count_cells,
+    declare_labels,
+    needed_later,
+    open_keys,
+    prepare,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-    Frame = nw.LazyFrame[Any]
+    from gaussmith.totals.features import Frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +79,17 @@ class NumberCells:
 
     def _total(self, source: Source, codes: Codes) -> list[Totals]:
         engine = source.engine
-        frame, added = prepare(source, self.added, self.derivation, self.keys, (self.column,))
+        present = needed_later(self.added, self.derivation, self.keys, self.groups_per_unit)
+        frame, added = prepare(source, self.added, self.derivation, self.keys, (self.column,), (), not present)
         kinds = kinds_of(frame.collect_schema())
         keyed = {} if self.keys is None else match_keys(self.keys, kinds)
-        rows = select_rows(frame, added, {**keyed, **self.places(kinds, added)})
-        rows = grouped(self.with_values(rows, added), self.keys, keyed, engine)
+        rows = select_rows(frame, added, {**keyed, **self.places(kinds, added), **has_values(present, kinds)})
+        rows = grouped(rows, self.keys, keyed, engine)
+        if self.keys is not None and added.unit is not None and self.groups_per_unit < len(self.keys.keys):
+            rows = keep_rows(rows, added, self.groups_per_unit, len(self.keys.keys))
+        rows = self.with_values(rows, added)
         if added.features:
-            limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
-            if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
-                limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
-            rows = limbs
+            rows = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
         return self.counted(rows, added, engine, codes, 1 if self.keys is None else len(self.keys.keys))
 
     def places(self, kinds: Mapping[str, str], added: Contribution) -> dict[str, nw.Expr]:
@@ -253,7 +261,7 @@ def totals_of(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
 def edge_codes(feature: Any, cut: Cut) -> list[int]:
     """The edges of cells as a person's mean or total is coded: a person whose rows add up to an edge is at or above it.
 
-    >>> from gaussmith.problem.codes import BoxCodes
+    >>> from gaussmith.domains.encoding import BoxCodes
     >>> spent = PersonTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
     >>> [code / spent.coding.scale for code in edge_codes(spent, Cut((16.0, 48.0), ends=(0.0, 64.0)))]
     [16.0, 48.0]
@@ -284,7 +292,7 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
         feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
-    check_cut(column, cut, derivation.kinds)
+    cut = fitted_cut(column, cut, derivation.kinds)
     if isinstance(groups, FoundGroups):
         found = open_keys(source, groups, rule, derivation, added, (column,))
         check_once(source, 1)
@@ -330,12 +338,12 @@ def check_listed(source: Source, draw: Draw, column: str, labels: Sequence[Any])
     number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
     dtype = source.schema.get(column)
     if number and dtype is not None and dtype.is_float() and column not in source.texts:
-        shown = ", ".join(f"{label:g}" for label in labels[:4]) + (", …" if labels[4:] else "")
+        edges = [*labels[:4], *([...] if labels[4:] else [])]
         raise SourceError(
             f"numbers listed for {column!r}, a column of floats: bins or values?",
             "few floats equal a listed number; the edges of cells are declared as bins",
-            f"write {{ bins = [{shown}] }}; if they are codes, derive whole numbers: "
-            f'columns = {{ code = "floor({column})" }}',
+            f"write {setting('', {'bins': edges})}; if they are codes, derive whole numbers: "
+            + setting("columns", {"code": f"floor({column})"}),
             code="bins-or-values",
             column=column,
         )
@@ -346,3 +354,155 @@ def _refuse_array(source: Source) -> None:
         raise SourceError(
             "cells of an array", "an array's columns have no names", "pass a frame", code="cells-of-array"
         )
+
+
+# How many people are inside the limits of a question, and how many beyond: what clipping and dropping did.
+#
+#     values    the place of a person's rows between the bounds of one row: below, in one of five parts, above; "mixed"
+#               for rows in several parts, "both" for rows below and above
+#     totals    the place of a person's total between its bounds, in every group that the person keeps
+#     rows      whether a person has more rows (in some group that it keeps) than count
+#     groups    whether a person has rows in more declared groups than it may count in
+#
+# Every rule looks at the rows of one person alone, and puts the person into one cell. Places are found by comparing:
+# a value as a double with the bounds, a total as the integer that `features` makes of it, before it is clamped. So
+# the counts are the same on every engine. In several groups a person is where it is farthest out.
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCheck:
+    """People by where they are between the limits of a question; each is in one cell."""
+
+    kind: str
+    added: Contribution
+    derivation: Derivation
+    ends: tuple[float, float] | None
+    """The bounds of a value or a total."""
+    stand_in: float
+    rows_per_unit: int
+    keys: GroupKeys | None = None
+    groups_per_unit: int = 1
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return attempt(lambda: self._total(source, codes))
+
+    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+        import narwhals as nw
+
+        engine = source.engine
+        present = needed_later(self.added, self.derivation, self.keys, self.groups_per_unit)
+        frame, added = prepare(source, self.added, self.derivation, self.keys, (), (), not present)
+        kinds = kinds_of(frame.collect_schema())
+        keyed = {} if self.keys is None else match_keys(self.keys, kinds)
+        rows = select_rows(frame, added, {**keyed, **has_values(present, kinds)})
+        rows = grouped(rows, self.keys, keyed, engine)
+        chooses = self.keys is not None and added.unit is not None and self.kind != CHECKED_GROUPS
+        if self.keys is not None and chooses and self.groups_per_unit < len(self.keys.keys):
+            rows = keep_rows(rows, added, self.groups_per_unit, len(self.keys.keys))
+        elif present:
+            rows = rows.filter(nw.col(HAS_VALUES))
+        placed = self._placed(rows, added)
+        one = nw.lit(1).cast(nw.Int64).alias("n")
+        people = placed.select(nw.col("p").cast(nw.Int64), one)
+        counted = people.group_by("p").agg(nw.col("n").sum())
+        found = [(int(p), int(n)) for p, n in engine.fetch(counted.select("p", "n"))]
+        return [totals_of(codes, [(p,) for p, _ in found], [n for _, n in found])]
+
+    def _placed(self, rows: Frame, added: Contribution) -> Frame:
+        """A row for each person, with its cell p."""
+        import narwhals as nw
+
+        if self.kind == CHECKED_VALUE:
+            x = nw.col("x0")
+            known = nw.when(~x.is_null() & ~x.is_nan()).then(x).otherwise(nw.lit(self.stand_in))
+            rows = rows.with_columns(place_among(known, self._value_edges()).cast(nw.Int64).alias("p"))
+            if added.unit is None:
+                return rows
+            return (
+                rows.group_by("u")
+                .agg(nw.col("p").min().alias("a"), nw.col("p").max())
+                .with_columns(_joined().alias("p"))
+            )
+        held = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
+        if self.kind == CHECKED_GROUPS:
+            several = held.select("u", nw.lit(1).cast(nw.Int64).alias("n")).group_by("u").agg(nw.col("n").sum())
+            return several.with_columns(self._cell_of(nw.col("n"), self.groups_per_unit).alias("p"))
+        if self.kind == CHECKED_ROWS:
+            most = held.group_by("u").agg(nw.col("n").max())
+            return most.with_columns(self._cell_of(nw.col("n"), self.rows_per_unit).alias("p"))
+        (feature,) = added.features
+        assert isinstance(feature, PersonTotal)
+        carried = (nw.col("l0").cast(nw.Float64) * 2.0**-TOTAL_LIMB).floor().cast(nw.Int64)
+        held = held.with_columns(carried.alias("q0")).with_columns(feature.level(0).alias("t"))
+        held = held.with_columns(_place_of_total(feature).cast(nw.Int64).alias("p"))
+        most = held.group_by("u").agg(nw.col("p").min().alias("a"), nw.col("p").max())
+        return most.with_columns(_joined().alias("p"))
+
+    def _cell_of(self, n: nw.Expr, limit: int) -> nw.Expr:
+        """The cell of a number of rows or groups: few, no more than the limit, more."""
+        import narwhals as nw
+
+        most = most_in_cells(self.kind, limit)
+        cell = nw.lit(len(most))
+        for i, each in reversed(list(enumerate(most))):
+            cell = nw.when(n <= each).then(nw.lit(i)).otherwise(cell)
+        return cell
+
+    def _value_edges(self) -> list[float]:
+        """Where the cells of a value begin: a value at a bound is inside."""
+        assert self.ends is not None
+        low, high = self.ends
+        inner = [float(Fraction(low) + part * (Fraction(high) - Fraction(low))) for part in PARTS]
+        return [low, *inner, math.nextafter(high, math.inf)]
+
+    def rehearsed(self, source: Source) -> LimitCheck:
+        return self
+
+
+def _place_of_total(feature: PersonTotal) -> nw.Expr:
+    """The cell of a total, from its level t and its n rows; what rounding the rows may add is not beyond a bound."""
+    import narwhals as nw
+
+    level, n, levels = nw.col("t"), nw.col("n"), feature.grid.levels
+    inner = [math.floor(part * levels) for part in PARTS]
+    inside = place_among(level, inner) + 1.0
+    beyond = nw.when(level - n > levels).then(nw.lit(float(len(PARTS) + 2))).otherwise(inside)
+    return nw.when(level + n < 0).then(nw.lit(0.0)).otherwise(beyond)
+
+
+def _joined() -> nw.Expr:
+    """The cell of a person whose rows or groups lie in the cells from a to p."""
+    import narwhals as nw
+
+    first, last, above = nw.col("a"), nw.col("p"), len(PARTS) + 2
+    inside = nw.when(first == last).then(last).otherwise(nw.lit(MIXED))
+    under = nw.when(first == 0).then(nw.lit(0)).otherwise(inside)
+    over = nw.when(first == 0).then(nw.lit(BOTH)).otherwise(nw.lit(above))
+    both = nw.when(last == above).then(over).otherwise(under)
+    return nw.when(first == last).then(last).otherwise(both)
+
+
+def open_check(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> LimitCheck:
+    """People by where they are between limits, checked without a look at the data."""
+    ((kind, column),) = rule.features
+    if source.names is None:
+        raise SourceError(
+            "diagnose for an array", "an array's columns have no names", "pass a frame", code="diagnose-of-array"
+        )
+    added, ends, stand_in = Contribution((), rule.unit), None, 0.0
+    if column:
+        cut = rule.cut_of(column)
+        assert cut is not None and cut.ends is not None
+        ends = cut.ends
+        stand_in = dict(rule.stand_ins).get(column, 0.0)
+        coding = Coding.of(BoxCodes.for_bounds([ends[0]], [ends[1]], [min(max(stand_in, ends[0]), ends[1])]))
+        feature = PersonTotal(column, coding, stand_in) if kind == CHECKED_TOTAL else RowSum(column, coding)
+        added = Contribution((feature,), rule.unit)
+        if column not in {name for name, _ in rule.columns}:
+            check_columns(source, [column], 1)  # as for sums: text in a typed file is no number
+        fitted_cut(column, cut, derivation.kinds)
+    keys = declare_labels(source, rule.keys, rule, derivation) if rule.by else None
+    check_people(source, added, derivation, keys, rule.groups_per_unit)
+    check_once(source, 1)
+    limit = rule.rows_per_unit or 1
+    return LimitCheck(kind, added, derivation, ends, stand_in, limit, keys, rule.groups_per_unit)

@@ -29,15 +29,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from gaussmith.checks import check_whole
+from gaussmith.domains.encoding import BoxCodes
 from gaussmith.domains.people import LIMIT
+from gaussmith.engines.engine import GroupTotals, Totals, Words
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -70,7 +73,7 @@ class Coding:
 
 
 @dataclass(frozen=True)
-class Grid:
+class RowGrid:
     """The grid of the rows of a total: multiples of 2^exponent within ±reach (the formulas are at the top)."""
 
     exponent: int
@@ -134,12 +137,12 @@ class PersonTotal:
     carries = True
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> RowGrid:
         """The grid of the rows, exactly.
 
         >>> visits = Coding.of(BoxCodes.for_bounds([0], [80], [0]))
         >>> PersonTotal("visits", visits).grid
-        Grid(exponent=-35, reach=2047.999999999971, zero=0, levels=2748779069440, shift=0)
+        RowGrid(exponent=-35, reach=2047.999999999971, zero=0, levels=2748779069440, shift=0)
         """
         code = self.coding
         e = 1 - math.frexp(code.scale)[1]
@@ -150,7 +153,7 @@ class PersonTotal:
         except OverflowError:
             reach = sys.float_info.max
         zero = math.floor(Fraction(code.low) / Fraction(2) ** f + Fraction(1, 2))
-        return Grid(f, reach, zero, code.steps >> (f - e), f - e)
+        return RowGrid(f, reach, zero, code.steps >> (f - e), f - e)
 
     @property
     def input(self) -> PersonTotal:
@@ -386,7 +389,7 @@ def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
             rule = "the source has no such column"
             raise SourceError(f"column {name!r}", rule, nearest_column(name, kinds), code="no-such-column", column=name)
     for name in added.columns:
-        if kinds[name] in ("date", "object", "other"):
+        if kinds[name] in ("date", "time", "object", "other"):
             remedy = (
                 f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask for another column"
             )
@@ -394,7 +397,70 @@ def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
                 f"column {name!r}", "it does not hold numbers", remedy, code="column-does-not-hold-numbers", column=name
             )
     if added.unit is not None and kinds[added.unit] == "other":
-        rule = "a unit must be a number, text or a date"
+        rule = "a unit must be a number, text, a date or a time"
         raise SourceError(
             f"unit={added.unit!r}", rule, "convert the column in the source", code="unit-of-other-kind", unit=added.unit
         )
+
+
+# What both ways of adding up people share: the inputs of features, weights of groups, and totals from summed limbs.
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+
+MAX_RANKED_ROWS = 1 << 38
+"""Limit on the rows of a person in a group by which its groups are ranked."""
+
+Layout = tuple[tuple[tuple[str, int], ...], ...]
+"""For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
+
+
+def inputs_of(added: Contribution) -> dict[Input, int]:
+    """What is read and coded row by row, with its place; products of two columns of a row come last."""
+    factors = [f for feature in added.features for f in factors_of(feature)]
+    read = dict.fromkeys(f.input for f in factors if f.input is not None)
+    of_rows = PersonProduct | RowProduct if added.unit is None else RowProduct
+    read |= dict.fromkeys(f.input for f in added.features if isinstance(f, of_rows) and f.input is not None)
+    return {each: j for j, each in enumerate(read)}
+
+
+def plain_inputs(inputs: Mapping[Input, int]) -> dict[Input, int]:
+    """Those that are read from a column."""
+    return {each: j for each, j in inputs.items() if not isinstance(each, ProductInput)}
+
+
+def place_of(feature: Feature, inputs: Mapping[Input, int]) -> int:
+    return -1 if feature.input is None else inputs[feature.input]
+
+
+def totals_of_limbs(whole: Mapping[str, Words], layout: Layout) -> Sequence[Totals]:
+    """The totals of groups from the summed limbs of each, and n."""
+    groups = len(whole["n"])
+    largest = {name: int(np.abs(values).max(initial=0)) for name, values in whole.items()}
+    if all(sum(largest[name] << shift for name, shift in parts) < 1 << 62 for parts in layout):
+        sums = [sum((whole[name] << shift for name, shift in parts), np.zeros(groups, np.int64)) for parts in layout]
+        return GroupTotals(np.array(sums, np.int64).reshape(len(layout), groups).T, whole["n"])
+    lists = {name: values.tolist() for name, values in whole.items()}
+    return [
+        Totals([sum(lists[name][g] << shift for name, shift in parts) for parts in layout], lists["n"][g])
+        for g in range(groups)
+    ]
+
+
+def weigh_group(groups: int) -> nw.Expr:
+    """The weight of a person's group g with n rows, by which its groups are ranked: n·groups − g, in 64 bits.
+
+    No two groups of a person have the same. Rows above 2^38 (above 2^62 / groups if that is less) are not told apart.
+    """
+    import narwhals as nw
+
+    most = weight_limit(groups)
+    rows = nw.when(nw.col("n") < most).then(nw.col("n")).otherwise(nw.lit(most))
+    return rows * groups - nw.col("g")
+
+
+def weight_limit(groups: int) -> int:
+    """The number of rows from which on they are not told apart."""
+    return min(MAX_RANKED_ROWS, (1 << 62) // groups)

@@ -8,24 +8,35 @@ engine that holds the rows. Both give the same integers for the same records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
-from gaussmith.domains import FoundGroups
-from gaussmith.engines.engine import Progress, Totals
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.domains.encoding import BoxCodes, Codes
+from gaussmith.domains.features import TOTAL
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.engines.engine import GroupTotals, Progress, Totals
+from gaussmith.engines.files import Files, scan_files
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, narrowed
-from gaussmith.engines.versions import check_version
-from gaussmith.errors import PlanError, SourceError
-from gaussmith.expressions import check_ids, plan_derivation
-from gaussmith.plans import Draw
-from gaussmith.plans.row_rule import PAIRS, RowRule
-from gaussmith.plans.rule_columns import columns_read
-from gaussmith.problem.codes import Codes
-from gaussmith.problem.features import TOTAL
-from gaussmith.totals.records import Records
-from gaussmith.values import dataclass
+from gaussmith.engines.versions import attempt, check_version
+from gaussmith.errors import PlanError, SourceError, internal_error
+from gaussmith.expressions.identity import check_ids
+from gaussmith.expressions.spelling import plan_derivation
+from gaussmith.notations import setting
+from gaussmith.numerics.exact import Integers, Words
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.row_rule import PAIRS, RowRule
+from gaussmith.totals.records import MaskedCodes, RecordTotals
+
+if TYPE_CHECKING:
+    from gaussmith.totals.people import PeopleTotals
 
 
 class Summation(Protocol):
@@ -60,7 +71,7 @@ class Opened:
             return told if told.ids or told.query else None
         rows = self.rows or source
         told = rule.identified(rows.told_ids(rule.unit), rows.told_query)
-        zoned = tuple(name for name in columns_read(rule) if getattr(rows.schema.get(name), "time_zone", None))
+        zoned = tuple(name for name in rule.columns_read if getattr(rows.schema.get(name), "time_zone", None))
         told = replace(told, zoned=zoned)
         is_text = source.is_text or not source.texts.isdisjoint(rule.names)
         return told.opened(rows.name, is_text, stand_ins)
@@ -87,14 +98,14 @@ def open_data(data: Any, draw: Draw) -> Opened:
             unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
             return Opened(source, codes, replace(rule, unit=unit), summation)
         usual = rule.names if rule.features else usual_columns(draw.block.domain)
-    source = open_source(data, columns=usual if rule.form else columns_read(rule))
+    source = data if isinstance(data, Source) else open_source(data, columns=usual if rule.form else rule.columns_read)
     if source.names is None:
         _refuse_array(rule)
-    if rule.unit is None and not rule.form:
+    if source.ids is not None and rule.unit is None and not rule.form:
         check_ids(source.ids, None, "other", None)
     if not rule.person_columns:
         return _open_rows(source, draw, rule, usual)
-    from gaussmith.totals.person_rows import open_person_rows
+    from gaussmith.totals.people import open_person_rows
 
     derivation = plan_derivation(dict(rule.columns), rule.where, source.kinds)
     rows, derivation = narrowed(source, derivation)
@@ -109,7 +120,7 @@ def _open_rows(source: Source, draw: Draw, rule: RowRule, usual: Sequence[str] |
     if rule.is_plain:
         named = rule.names or None if rule.form else None  # an array is refused names that were said for it
         used = check_columns(source, named if source.names is None else usual, codes.columns)
-        return Opened(source, codes, rule, Records(None if source.names is None else used))
+        return Opened(source, codes, rule, RecordTotals(None if source.names is None else used))
     from gaussmith.totals.summations import check_present, open_summation
 
     derivation = replace(plan_derivation(dict(rule.columns), rule.where, source.kinds), present=rule.present)
@@ -126,7 +137,7 @@ def _check_of_people(rule: RowRule, source: Source) -> None:
             raise SourceError(
                 f"column {name!r} beside person_columns",
                 "each person is then one row, of person columns alone",
-                f'make it one: person_columns = {{ own_{name} = "only({name})" }}, or sum, mean, min, max',
+                f"make it one: {setting('person_columns', {f'own_{name}': f'only({name})'})}, or sum, mean, min, max",
                 code="row-column-beside-person-columns",
                 column=name,
             )
@@ -178,3 +189,204 @@ def _refuse_array(rule: RowRule) -> None:
                 code="request-for-array",
                 word=word,
             )
+
+
+# One scan for several draws: those that read the same rows, but for the columns in which a row must have a value.
+#
+# A table with many columns that may be missing has a draw for each of their means. They are added up together, in one
+# pass over the table, with the integers that a pass for each would give.
+
+
+def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[Sequence[Totals]]:
+    """The exact totals of every draw: of each declared group in order, or of all records alone."""
+    found: dict[int, Sequence[Totals]] = {}
+    for members in scans_of(sources):
+        some = [sources[i] for i in members]
+        found |= zip(members, _total_some(some, progress), strict=True)
+    return [found[i] for i in range(len(sources))]
+
+
+def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
+    """Which draws are added up in one scan: places of the draws, in order of the first of each."""
+    if len(sources) == 1:
+        return [[0]]
+    scans: dict[Any, list[int]] = {}
+    for i, opened in enumerate(sources):
+        scan = _scan_of(opened) or i
+        people = [_people_of(sources[j]) for j in (*scans.get(scan, ()), i)]
+        if sum(len(each.added.features) for each in people if each is not None) > opened.source.engine.max_features:
+            scans[scan, i] = scans.pop(scan, [])  # that scan is full
+        scans.setdefault(scan, []).append(i)
+    return sorted(scan for scan in scans.values() if scan)
+
+
+def _scan_of(opened: Opened) -> Any:
+    """What draws of one scan have in common; None where a draw has a scan of its own."""
+    own, rule, source = opened.summation, opened.rule, opened.source
+    if not source.engine.adds_here or rule.form:
+        return None
+    read = (rule.where, rule.columns, rule.unit, rule.person_columns, rule.person_where)
+    people = _people_of(opened)
+    if people is not None:
+        coded = {*people.derivation.present} <= {*people.added.columns}
+        return (*read, people.keys, people.groups_per_unit) if coded and people.added.unit is not None else None
+    coded = isinstance(opened.codes, BoxCodes) or not opened.codes.width
+    return read if isinstance(own, RecordTotals) and coded and own.columns is not None else None
+
+
+def _people_of(opened: Opened) -> PeopleTotals | None:
+    """What adds up people, where that is how a draw is added up."""
+    from gaussmith.totals.people import PeopleTotals, RowsOfPeople
+
+    own = opened.summation
+    return own.people if isinstance(own, RowsOfPeople) else own if isinstance(own, PeopleTotals) else None
+
+
+def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
+    if len(some) == 1:
+        return [total(some[0], progress)]
+    people = [each for each in map(_people_of, some) if each is not None]
+    if people:
+        from gaussmith.totals.people import RowsOfPeople, rows_as_records, total_together
+
+        found = total_together(some[0].source, people)
+        return [
+            rows_as_records(totals) if isinstance(each.summation, RowsOfPeople) else totals
+            for each, totals in zip(some, found, strict=True)
+        ]
+    return _total_records(some, progress)
+
+
+def _total_records(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
+    records = [(each.summation, each.rule, each.codes) for each in some if each.codes.width]
+    columns: dict[str, int] = {}
+    parts = []
+    for own, rule, codes in records:
+        assert isinstance(own, RecordTotals) and isinstance(codes, BoxCodes)
+        names = own.columns or ()
+        places = tuple(columns.setdefault(name, len(columns)) for name in names)
+        parts.append((codes, places, tuple(names.index(name) for name in rule.present)))
+    first = some[0].summation
+    assert isinstance(first, RecordTotals)
+    derivation = first.derivation
+    if derivation is not None:
+        derivation = replace(derivation, present=())
+        if derivation.where is None and not derivation.columns:
+            derivation = None
+    together = replace(some[0], codes=MaskedCodes(tuple(parts)), summation=RecordTotals(tuple(columns), derivation))
+    (found,) = total(together, progress)
+    sums = list(found.sums)
+    answers, at = [], 0
+    for k, (codes, _, _) in enumerate(parts):
+        answers.append([Totals(sums[at : at + codes.width], sums[k - len(parts)])])
+        at += codes.width
+    coded = iter(answers)
+    return [next(coded) if each.codes.width else [Totals([], found.records)] for each in some]
+
+
+# A rehearsal: what a release will ask of its engine, run once on a table without rows, before the charge.
+#
+# A call that this version of an engine does not know fails here, where nothing has been read and nothing is spent.
+# Spark is not rehearsed, for each of its queries takes a second or more: its version alone is checked. What Polars or
+# DuckDB has passed once, for the same codes, row rule and columns, is not asked again.
+
+SAMPLES = {"CSV": ("a.csv", "a,b\n1,2\n"), "TSV": ("a.tsv", "a\tb\n1\t2\n"), "JSON lines": ("a.ndjson", '{"a": 1}\n')}
+"""A file of one record for each format that is read by rules of ours; its column a holds the text 1."""
+
+REMEMBERED = ("polars", "duckdb")
+"""Engines that are decided by the types of columns: what they have passed once they pass again."""
+
+_passed: WeakKeyDictionary[Codes, set[Hashable]] = WeakKeyDictionary()
+
+
+def rehearse(opened: Opened) -> None:
+    """Add up a source without rows, as `total` will the real one. Reads no data."""
+    source = opened.source
+    written = source.files and source.files.format
+    types = tuple(map(str, source.native.types)) if source.engine.name == "duckdb" else ()  # it has more than narwhals
+    key = (opened.rule, tuple(source.schema.items()), types, source.texts, source.objects, written)
+    passed = _passed.setdefault(opened.codes, set()) if source.engine.name in REMEMBERED else None
+    if passed is not None and key in passed:
+        return
+    problem = internal_error("nothing was charged")
+    if source.files is not None and source.files.format in SAMPLES:
+        sample = source.files.format
+        if not attempt(lambda: reads_sample(sample), problem):
+            raise problem
+    empty = attempt(lambda: source.engine.without_rows(source), problem)
+    if empty is not None:
+        attempt(lambda: opened.summation.rehearsed(source).total(empty, opened.codes, None), problem)
+    if passed is not None:
+        passed.add(key)
+
+
+@cache
+def reads_sample(format: str) -> bool:
+    """Whether this version of Polars reads a text file of ours as it should."""
+    import tempfile
+
+    name, text = SAMPLES[format]
+    with tempfile.TemporaryDirectory(prefix="gaussmith-") as folder:
+        path = Path(folder) / name
+        path.write_text(text, "utf-8")
+        frame = scan_files(Files(name, format, (str(path),)), ["a"]).select("a").collect(engine="streaming")
+    return frame.to_dict(as_series=False) == {"a": ["1"]}
+
+
+# The totals of groups on the grid of a draw: the exact integers to which noise is added.
+
+WORD = 1 << 61
+"""Lifted integers in words stay below this, so that noise can be added to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedTotals(Sequence[Totals]):
+    """The totals of one group many times over: for samples of its noise, never for a release."""
+
+    totals: Totals = field(repr=False)
+    times: int
+
+    def __len__(self) -> int:
+        return self.times
+
+    def __getitem__(self, i: Any) -> Any:
+        chosen = range(self.times)[i]  # refuses what is out of range: that ends a loop over it
+        return self.totals if isinstance(chosen, int) else [self.totals] * len(chosen)
+
+
+def check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
+    """Refuse sums of other groups or other coordinates."""
+    if len(totals) != draw.size:
+        raise PlanError(
+            "sums that do not fit the groups",
+            "there must be one for every declared group",
+            "sum by group",
+            code="sums-do-not-match-groups",
+        )
+    widths = {totals.sums.shape[1]} if isinstance(totals, GroupTotals) else {len(found.sums) for found in totals}
+    if widths - {draw.block.codes.width}:
+        raise PlanError(
+            "sums that do not fit the plan",
+            "there must be one per coordinate",
+            "sum with the plan's codes",
+            code="sums-do-not-match-plan",
+        )
+
+
+def lift_groups(draw: Draw, totals: Sequence[Totals]) -> Words | list[Integers]:
+    """The integers to which the noise of every group is added: in words, if all are known to fit."""
+    grid, codes = draw.block.grid, draw.block.codes
+    if isinstance(totals, GroupTotals):
+        lifted = grid.lifted_rows(codes, totals.sums, totals.records)
+        if lifted is not None:
+            return lifted
+    if isinstance(totals, RepeatedTotals):
+        return repeat_lifted(grid.lifted(codes, totals.totals.sums, totals.totals.records), totals.times)
+    return [grid.lifted(codes, found.sums, found.records) for found in totals]
+
+
+def repeat_lifted(lifted: Integers, times: int) -> npt.NDArray[Any]:
+    """The same lifted integers so many times, one row for each: in words where they fit, else as Python's integers."""
+    fits = all(-WORD < y < WORD for y in lifted)
+    row = np.array([int(y) for y in lifted], dtype=np.int64 if fits else object)
+    return np.tile(row, (times, 1))

@@ -6,57 +6,81 @@ If an engine or a file fails once data is open, the error says nothing about the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import FoundGroups
-from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals
-from gaussmith.engines.failures import attempt, streamed
+from gaussmith.domains.encoding import Codes
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals, Words
 from gaussmith.engines.source import Source, check_identity, read_early
+from gaussmith.engines.versions import attempt, streamed
 from gaussmith.errors import SourceError
-from gaussmith.expressions import (
-    CODED_INTEGER,
-    INTEGER,
-    Derivation,
-    GroupKeys,
-    declare_groups,
-    declare_keys,
-    derive,
-    kinds_of,
-    value_of,
-)
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.codes import Codes
-from gaussmith.totals.edge_search import FEW_EDGES, count_cells
+from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, as_id
+from gaussmith.expressions.keys import GroupKeys, declare_groups, declare_keys, value_of
+from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
+from gaussmith.expressions.spelling import Derivation, derive, kinds_of
+from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
-from gaussmith.totals.groups import check_groups_per_unit, sum_groups
-from gaussmith.totals.limbs import sum_people
-from gaussmith.totals.pairs import Asked, sum_pairs
-from gaussmith.totals.wide_sums import unguarded_columns
-from gaussmith.values import dataclass
+from gaussmith.totals.groups import AskedDraw, check_groups_per_unit, sum_groups, sum_pairs
+from gaussmith.totals.limbs import sum_people, unguarded_columns
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
 
+# Cells with many edges: values come here in batches, and their edges are searched, which is faster than comparing.
+#
+# The cell of a value is how many of the edges it is at least as large as, in doubles or in integers: the same as the
+# tree of comparisons that an engine is told (`expressions.cuts`).
+
+FEW_EDGES = 8
+"""Up to so many edges an engine compares every value with them itself."""
+
+
+def count_cells(batches: Iterator[pl.DataFrame], value: str, edges: Any, groups: int = 1) -> tuple[Words, Words]:
+    """How many values are in each cell (a column) of each group (a row), and how many are missing in each group.
+
+    The group of a value is its `g`; without that column there is one.
+
+    >>> import polars as pl
+    >>> found, missing = count_cells(iter([pl.DataFrame({"p": [1.0, 2.0, None, 9.0]})]), "p", [2.0, 5.0])
+    >>> found.tolist(), missing.tolist()
+    ([[1, 1, 1]], [1])
+    """
+    cells = len(edges) + 1
+    counts, missing = np.zeros(groups * cells, np.int64), np.zeros(groups, np.int64)
+    for batch in batches:
+        if batch[value].null_count():
+            gone = batch.filter(batch[value].is_null())
+            missing += np.bincount(_groups_of(gone), minlength=groups)
+            batch = batch.drop_nulls(value)
+        place = np.searchsorted(np.array(edges), batch[value].to_numpy(), side="right")
+        counts += np.bincount(_groups_of(batch) * cells + place, minlength=len(counts))
+    return counts.reshape(groups, cells), missing
+
+
+def _groups_of(batch: pl.DataFrame) -> Words:
+    return batch["g"].to_numpy().astype(np.int64) if "g" in batch.columns else np.zeros(batch.height, np.int64)
+
+
 @dataclass(frozen=True, eq=False)
-class People:
+class PeopleTotals:
     """The rows of each person become features, which are added up: over all people, or in every declared group.
 
     Requires: what `check_people` accepts. See `sum_people` and `sum_groups` for what is guaranteed.
 
     >>> import polars as pl
-    >>> from gaussmith.problem.codes import BoxCodes
+    >>> from gaussmith.domains.encoding import BoxCodes
     >>> from gaussmith.engines.registry import open_source
-    >>> from gaussmith.expressions import kinds_of, plan_derivation
+    >>> from gaussmith.expressions.spelling import kinds_of, plan_derivation
     >>> from gaussmith.totals.features import RowCount
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> (totals,) = People(Contribution((RowCount(),), "person", max_rows=5), adults).total(source)
+    >>> (totals,) = PeopleTotals(Contribution((RowCount(),), "person", max_rows=5), adults).total(source)
     >>> totals.sums, totals.records
     ([2], 1)
     >>> totals  # shown by accident it says nothing
@@ -72,12 +96,14 @@ class People:
         return attempt(lambda: self._total(source))
 
     def _total(self, source: Source) -> Sequence[Totals]:
-        frame, added = prepare(source, self.added, self.derivation, self.keys, unguarded=unguarded_columns(self.added))
+        present = needed_later(self.added, self.derivation, self.keys, self.groups_per_unit)
+        unguarded = unguarded_columns(self.added).difference(present)
+        frame, added = prepare(source, self.added, self.derivation, self.keys, (), unguarded, not present)
         if self.keys is None:
             return [sum_people(frame, added, source.engine)]
-        return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit)
+        return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit, present)
 
-    def rehearsed(self, source: Source) -> People:
+    def rehearsed(self, source: Source) -> PeopleTotals:
         """With few groups and one feature of each kind and type of column: more would be asked in the same way."""
         features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.added.features}
         few = replace(self, added=replace(self.added, features=tuple(features.values())))
@@ -88,7 +114,7 @@ class People:
         return replace(few, keys=keys, groups_per_unit=3 if keeps_all else min(self.groups_per_unit, 2))
 
 
-def total_together(source: Source, several: Sequence[People]) -> list[Sequence[Totals]]:
+def total_together(source: Source, several: Sequence[PeopleTotals]) -> list[Sequence[Totals]]:
     """What each of several would find, in one pass: of the same people, rows and groups.
 
     The columns in which a row must have a value may differ; each must be one that is added.
@@ -96,26 +122,33 @@ def total_together(source: Source, several: Sequence[People]) -> list[Sequence[T
     return attempt(lambda: _total_together(source, several))
 
 
-def _total_together(source: Source, several: Sequence[People]) -> list[Sequence[Totals]]:
+def _total_together(source: Source, several: Sequence[PeopleTotals]) -> list[Sequence[Totals]]:
     first, present = several[0], [each.derivation.present for each in several]
     everything = replace(first.added, features=tuple(f for each in several for f in each.added.features))
     unguarded = unguarded_columns(everything) - {name for names in present for name in names}
     derivation = first.derivation
-    if len(set(present)) > 1:
-        derivation = replace(derivation, present=())
-    else:  # rows without a value are left out for all
+    later = len(set(present)) > 1 or bool(needed_later(first.added, derivation, first.keys, first.groups_per_unit))
+    if not later:  # rows without a value are left out for all
         present = [() for _ in several]
-    frame, added = prepare(source, everything, derivation, first.keys, unguarded=unguarded)
+    frame, added = prepare(source, everything, derivation, first.keys, (), unguarded, not later)
     owned = [replace(each.added, unit=added.unit, ids=added.ids) for each in several]
-    asked = [Asked(own, names) for own, names in zip(owned, present, strict=True)]
+    asked = [AskedDraw(own, names) for own, names in zip(owned, present, strict=True)]
     return sum_pairs(frame, asked, first.keys, source.engine, first.groups_per_unit)
+
+
+def needed_later(
+    added: Contribution, derivation: Derivation, keys: GroupKeys | None, groups_per_unit: int
+) -> tuple[str, ...]:
+    """The columns in which a row must have a value to be added, but not to decide which groups its person keeps."""
+    chosen = keys is not None and added.unit is not None and groups_per_unit < len(keys.keys)
+    return derivation.present if chosen else ()
 
 
 @dataclass(frozen=True, eq=False)
 class RowsOfPeople:
     """As `People`, where the last feature is the number of rows that count: these are the records."""
 
-    people: People
+    people: PeopleTotals
 
     def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
         return rows_as_records(self.people.total(source))
@@ -136,7 +169,7 @@ class Histogram:
     Declared values are groups in which only people are counted.
     """
 
-    people: People
+    people: PeopleTotals
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> Sequence[Totals]:
         people, keys = self.people, self.people.keys
@@ -270,14 +303,17 @@ def prepare(
     groups: GroupKeys | None = None,
     others: Sequence[str] = (),
     unguarded: Collection[str] = (),
+    with_values: bool = True,
 ) -> tuple[nw.LazyFrame[Any], Contribution]:
     """The filtered rows with the derived columns, of the columns that are needed (`others` too) and no others.
 
-    Columns are `unguarded` if nothing is asked of them but their codes, unless expressions or keys read them.
+    Columns are `unguarded` if nothing is asked of them but their codes, unless expressions or keys read them. Rows
+    without a value that must be present are kept where they need not be `with_values`.
     """
     needed = _columns_needed(added, derivation, groups, others)
     keys = [*([] if groups is None else groups.columns), *others, *([] if added.unit is None else [added.unit])]
     source, derivation = read_early(source, derivation, added.columns, keys)
+    derivation = derivation if with_values else replace(derivation, present=())
     added, ids = identified(source, added, [name for name, _ in derivation.columns])
     read, wide = needed or (source.names or ())[:1], source.engine.wide_sums
     if wide is None or not unguarded:
@@ -314,3 +350,36 @@ def declare_labels(
     derived = {name for name, _ in derivation.columns}
     integers = [name for name, dtype in source.schema.items() if name not in derived and dtype.is_integer()]
     return declare_keys(rule.by, labels, derivation.kinds, rule.by_cuts, integers)
+
+
+# A table of rows as a table of people: one row for each, with the person columns of a rule. Nothing is read yet.
+
+
+def open_person_rows(source: Source, rule: RowRule, derivation: Derivation) -> Source:
+    """The source whose rows are people, after both filters; refuses what cannot be put together. Reads no data.
+
+    Guarantee: each of its rows depends on the rows of one person alone, and nobody has two. So a plan in which each row
+    is a person protects people with all of their rows.
+    """
+    assert rule.unit is not None
+    columns = plan_person_columns(dict(rule.person_columns), rule.person_where, derivation.kinds)
+    added = Contribution((), rule.unit)
+    check_contribution(added, derivation.kinds)
+    check_identity(source, rule.unit, derivation.kinds)
+    derived = [name for name, _ in derivation.columns]
+    read = tuple(dict.fromkeys([*derivation.columns_used, *_read(columns, rule.unit, derived)]))
+    source.engine.check_names(source, read)
+    added, ids = identified(source, added, derived)
+    rows = derive(source.engine.frame(source, read, ids), derivation)
+    schema = rows.collect_schema()
+    unit = added.unit or rule.unit
+    kind = derivation.kinds.get(unit, "number")  # an id that an engine holds whole is a number
+    person = as_id(unit, "text" if kind == "object" else kind, schema[unit], added.ids)
+    opened = source.engine.open(combine_people(rows, person, columns).to_native())
+    return replace(opened, objects=columns.objects, once=source.once, of_query=False)
+
+
+def _read(columns: PersonColumns, unit: str, derived: list[str]) -> list[str]:
+    """The columns of the source that the person columns read, and that of the ids."""
+    used = [name for each in columns.aggregates.values() if each.formula for name in each.formula.tree.columns_used]
+    return [name for name in (*used, unit) if name not in derived]

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.domains import Domain, FoundGroups
-from gaussmith.domains.moment_codes import MomentCodes
+from gaussmith.domains.domain import Domain
+from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.domains.moments import MomentCodes
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.errors import PlanError, SourceError, nearest_column
-from gaussmith.expressions import Derivation, declare_cells, declare_groups
-from gaussmith.plans import Draw
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.codes import BoxCodes
-from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
-from gaussmith.totals.cell_counts import check_listed, open_number, open_tables
+from gaussmith.expressions.keys import declare_cells, declare_groups
+from gaussmith.expressions.spelling import Derivation
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.row_rule import RowRule
+from gaussmith.totals.cell_counts import check_listed, open_check, open_number, open_tables
 from gaussmith.totals.features import (
     Coding,
     Contribution,
@@ -27,20 +29,23 @@ from gaussmith.totals.features import (
     RowSum,
 )
 from gaussmith.totals.limbs import blocks_of
-from gaussmith.totals.limit_checks import open_check
 from gaussmith.totals.people import (
     FoundPeople,
     Histogram,
-    People,
+    PeopleTotals,
     RowsOfPeople,
     check_people,
     declare_labels,
     open_keys,
 )
-from gaussmith.totals.records import Records
+from gaussmith.totals.records import RecordTotals
 
 if TYPE_CHECKING:
     from gaussmith.totals.opened import Summation
+
+
+if TYPE_CHECKING:
+    pass
 
 
 def check_present(source: Source, derivation: Derivation) -> None:
@@ -74,7 +79,7 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
         check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
     if not is_box and groups is None and rule.unit is None:  # rows are records, filtered or with derived columns
         check_once(source, 1)
-        return Records(rule.names, derivation)
+        return RecordTotals(rule.names, derivation)
     if not isinstance(codes, BoxCodes):
         what = "people or groups with a ball"
         raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
@@ -96,9 +101,9 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)
-        return Records(tuple(name for _, name in rule.features), derivation)
+        return RecordTotals(tuple(name for _, name in rule.features), derivation)
     check_once(source, len(list(blocks_of(added, source.engine.max_features))))
-    people = People(added, derivation, keys, rule.groups_per_unit)
+    people = PeopleTotals(added, derivation, keys, rule.groups_per_unit)
     return RowsOfPeople(people) if over_rows else people
 
 
@@ -117,7 +122,7 @@ def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Deriv
         keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)
     check_people(source, added, derivation, keys, rule.values_per_unit)
     check_once(source, 2)
-    return Histogram(People(added, derivation, keys, rule.values_per_unit))
+    return Histogram(PeopleTotals(added, derivation, keys, rule.values_per_unit))
 
 
 def _values(domain: Domain) -> Sequence[Any]:

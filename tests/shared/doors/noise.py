@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gaussmith import mechanism
-from gaussmith.domains import FoundGroups
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.found_draws import threshold_of
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import threshold_of
 from gaussmith.totals.cell_counts import FoundCells
 from gaussmith.totals.found_keys import codes_of, keys_of
 from gaussmith.totals.people import FoundPeople

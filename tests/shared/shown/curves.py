@@ -15,12 +15,11 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 import gaussmith as gm
-from gaussmith.domains import FoundGroups
-from gaussmith.noise import normal_integers
-from gaussmith.numerics.linear import Array
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.plans.threshold import BITS, LOOK, Threshold
+from gaussmith.domains.groups import FoundGroups
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.numerics.exact import Array
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import BITS, LOOK, Threshold, threshold_of
 
 UNIT = 2.0**NOISE_BITS
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)

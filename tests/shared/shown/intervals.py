@@ -16,12 +16,11 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
 import gaussmith as gm
-from gaussmith.numerics.linear import Array, Words
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.plans.threshold import Threshold
-from gaussmith.releases.shown_groups import shown_intervals
+from gaussmith.numerics.exact import Array, Words
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import Threshold, threshold_of
+from gaussmith.planning.error_distribution import normal_width
+from gaussmith.releases.readout import shown_intervals
 
 ANSWERS = ("sum", "mean", "count")
 FARTHEST = 14.0

@@ -13,9 +13,8 @@ import polars as pl
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.found_draws import threshold_of
-from gaussmith.plans.threshold import Threshold
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import Threshold, threshold_of
 
 ENGINES = ("polars", "duckdb")
 _PLANS: dict[str, gm.Plan] = {}

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.stats import binom
 
 import gaussmith as gm
-from gaussmith.noise import normal_integers
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.threshold import BITS, LOOK, Threshold
+from gaussmith.noise.gaussian import normal_integers
+from gaussmith.planning.certified_grid import NOISE_BITS
+from gaussmith.planning.discovered_groups import BITS, LOOK, Threshold
 
 UNIT = 2.0**NOISE_BITS
 

@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.domains import Cells
-from gaussmith.plans import Draw, Plan
+from gaussmith.domains.cells import Cells
+from gaussmith.planning.draw import Draw
+from gaussmith.planning.plan import Plan
 from whole.asks import Size, WholeAsk, complete, random_ask
 from whole.optimum import differences_of, least_total, total_of
 from whole.pairs import Found, distances, spent, total_alone, total_tables

@@ -17,7 +17,7 @@ import cvxpy as cp
 import numpy as np
 
 import gaussmith as gm
-from gaussmith.plans.tying import scale_of
+from gaussmith.planning.joining import scale_of
 from whole.asks import ALL, HISTOGRAM, Asked, WholeAsk, counts_own
 
 

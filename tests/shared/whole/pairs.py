@@ -17,12 +17,12 @@ import polars as pl
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains import Groups, Records
+from gaussmith.domains.box import Records
+from gaussmith.domains.groups import Groups
 from gaussmith.engines.engine import Totals
-from gaussmith.plans import Draw, Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.draw import AnyTie
-from gaussmith.plans.joint_noise import JointNoise
+from gaussmith.planning.certified_grid import NOISE_BITS, JointNoise
+from gaussmith.planning.draw import AnyTie, Draw
+from gaussmith.planning.plan import Plan
 from gaussmith.totals.opened import open_data, total
 
 Found = list[list[Totals]]
@@ -89,14 +89,19 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     found = []
     for noise in plan.noises:
         if isinstance(noise, JointNoise):
-            found.append(mechanism.lift_members(noise, [(plan.draws[i], totals[i]) for i in noise.members]))
+            seen = {i: noise.seen(plan.draws[i]) for i in noise.members}
+            each = [mechanism.totals_in(plan, noise, totals, k) for k in range(noise.copies)]
+            made = [mechanism.lift_members(noise, [(seen[i], one[i]) for i in noise.members]) for one in each]
+            found.append([y for vector in made for y in vector])
             continue
         at = next(i for i, draw in enumerate(plan.draws) if draw is noise)
         block = noise.block
         if block.lender is not None:
             assert block.lender.people is not None
-            everybody = totals[block.lender.members[block.lender.people]][0].records
-            found.append([int(y) for y in mechanism.lift_centred(noise, totals[at][0], everybody)])
+            counting = block.lender.members[block.lender.people]
+            each = [mechanism.totals_in(plan, block.lender, totals, k) for k in range(block.lender.copies)]
+            made = [mechanism.lift_centred(noise, one[at][0], one[counting][0].records) for one in each]
+            found.append([int(y) for vector in made for y in vector])
             continue
         vectors = [block.grid.lifted(block.codes, each.sums, each.records) for each in totals[at]]
         found.append([int(y) for vector in vectors for y in vector])

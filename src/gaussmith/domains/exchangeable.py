@@ -1,0 +1,169 @@
+"""Shapes for records that are symmetric in all coordinates: counts of items, rankings.
+
+One noise size along the sum of all coordinates and another orthogonal to it; if the number of records is asked for and
+secret, a third coordinate for it. Optimal if all answers have the same weight. For other answers the same noise is
+decoded differently, in addition to a solved shape if the records can be listed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.domains.box_strategies import check_lost
+from gaussmith.domains.domain import Domain, Law, Problem, even_moment
+from gaussmith.domains.strategies import Candidate, Shape
+from gaussmith.errors import PlanError
+from gaussmith.numerics.exact import Array
+from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
+from gaussmith.numerics.trace_roots import root_of
+from gaussmith.numerics.two_level import TwoLevel, counted, counts, votes
+
+if TYPE_CHECKING:
+    from gaussmith.domains.counts import Counts
+    from gaussmith.domains.uncentred import Listed
+
+
+# The solved shape for records that can be listed: any answers, at the optimum to a stated gap.
+
+GAP = 1e-4
+"""Relative gap to the certified optimum for listed records."""
+
+MAX_SOLVED = 1024
+"""Limit on records for the numerical solver; beyond it, closed forms with a certified distance are used."""
+
+MAX_ANSWERS = 256
+"""Limit on answers for the numerical solver."""
+
+
+def solved_records(problem: Problem[Listed], gap: float | None) -> list[Candidate]:
+    """The solved shape, if there are few records and the solver can decode every answer; otherwise nothing."""
+    listed = problem.domain.records(MAX_SOLVED)
+    if listed is None or problem.features.size > MAX_ANSWERS:
+        return []
+    with suppress(PlanError):  # scales too far apart for doubles: the closed forms do not have this problem
+        return [_solved(problem, listed, GAP if gap is None else gap)]
+    return []
+
+
+def _solved(problem: Problem[Listed], listed: Array, gap: float) -> Candidate:
+    from gaussmith.numerics.solver import solve
+
+    size, root, counted = problem.features.size, problem.root_weights, problem.asks_secret_count
+    rows = problem.rows * problem.domain.coded[1] * root
+    if counted:
+        rows = np.pad(rows, ((0, 1), (0, 1)))
+        rows[-1, -1] = problem.root_count_weight
+        listed = np.hstack([listed, np.ones((len(listed), 1))])
+    best = solve(listed @ rows.T, pairs=not problem.secret_count, gap=gap)
+    lift = best.lift @ rows
+    decoded = best.decode @ lift
+    public = None
+    if not problem.secret_count:
+        # The part that is the same in every record needs no noise: it comes from the public number of records.
+        middle = listed.mean(axis=0)
+        public = (rows @ middle - decoded @ middle) / root[:, 0]
+        check_lost(best.decode, (decoded - rows) @ (listed - middle).T)
+    else:
+        check_lost(best.decode, (decoded - rows) @ listed.T)
+    features = best.decode / np.vstack([root, [[problem.root_count_weight]]])[: len(rows)]
+    assert len(features) == size + counted
+    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Shape("solved", Dense(lift), Dense(features), counted, public), law)
+
+
+NAME = "two-level"
+
+MAX_DENSE = 1500
+"""Limit on coordinates and answers for an explicit moment matrix."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvenNoise:
+    """Noise for answers of equal weight: the lift of records, and its inverse to coordinates (and their number).
+
+    `mean` is the average of each coordinate over records, if all records have the same sum and it is public.
+    """
+
+    lift: Exchangeable
+    decode: Exchangeable
+    counted: bool
+    law: Law
+    mean: float | None = None
+
+
+def exchangeable(problem: Problem[Listed], even: EvenNoise, gap: float | None = None) -> list[Candidate]:
+    """The shapes that fit, given the best noise at equal weights (of `common_weight`, or 1): that one comes first."""
+    weight = problem.common_weight
+    law = even.law if weight else _bound(problem, even.law)
+    found = [Candidate(Shape(NAME, even.lift, *_read(problem, even)), law)]
+    if weight is None:
+        found += solved_records(problem, gap)
+    return found
+
+
+def even_counts(problem: Problem[Counts]) -> EvenNoise:
+    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has its own."""
+    domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight or 1.0
+    d = domain.dimension
+    if problem.asks_secret_count:
+        best = counted(d, domain.at_most, problem.count_weight / weight)
+        norm = domain.largest(best.lift, neighbours)
+        levels = np.column_stack([best.levels, np.zeros_like(best.levels), best.shares])
+        law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
+        return EvenNoise(
+            best.lift.scaled(np.full(d + 1, 1 / norm)), best.decode.scaled(np.full(d + 1, norm)), True, law
+        )
+    level = counts(d, domain.at_most, neighbours)
+    rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
+    if problem.secret_count:
+        rows = [(t, 0, share) for (t, _), share in level.law]
+    law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
+    return EvenNoise(*_pair(level, None), False, law)
+
+
+def even_rankings(problem: Problem[Domain]) -> EvenNoise:
+    """The best noise for rankings, whose points always have the same sum."""
+    d, weight, asked = problem.domain.dimension, problem.common_weight or 1.0, problem.asks_secret_count
+    per_record = d * (d - 1) / 2
+    level = votes(d, problem.neighbours, 1.0 + d * problem.count_weight / (weight * per_record**2) if asked else 1.0)
+    law = Law("rankings", weight * level.lower)
+    mean = None if problem.secret_count else (d - 1) / 2
+    return EvenNoise(*_pair(level, per_record if asked else None), asked, law, mean)
+
+
+def _pair(level: TwoLevel, per_record: float | None) -> tuple[Exchangeable, Exchangeable]:
+    """The lift and its inverse; with `per_record` the number of records too, read from the sum of all coordinates."""
+    d = level.dimension
+    a, b = level.lift()
+    along = 1.0 / level.a1 if level.a1 else 0.0
+    lift = Exchangeable(d, a, b)
+    shared = ((1.0 / along if along else 0.0) - 1.0 / a) / d if d > 1 else 0.0
+    tail = None if per_record is None else (1.0 / (per_record * along), 0.0)
+    return lift, Exchangeable(d, 1.0 / a, shared, None, tail)
+
+
+def _read(problem: Problem[Domain], even: EvenNoise) -> tuple[Matrix, bool, Array | None]:
+    """What reads the answers back, whether the count is among them, and the public part."""
+    wanted, d = problem.features, problem.domain.dimension
+    public = None
+    if even.mean is not None:
+        public = np.full(wanted.size, even.mean) if wanted.matrix is None else wanted.matrix.sum(axis=1) * even.mean
+    if problem.asks_each_once:
+        return even.decode, even.counted, public
+    D = even.decode.dense()
+    rows = wanted.matrix @ D[:d] if wanted.matrix is not None else D[wanted.index]
+    return Dense(np.vstack([rows, D[d:]]) if even.counted else rows), even.counted, public
+
+
+def _bound(problem: Problem[Domain], law: Law) -> Law:
+    """The bound for other answers proved by the law of equal weights."""
+    d = problem.domain.dimension
+    if max(d, problem.features.size) > MAX_DENSE:
+        return Law(law.kind, 0.0, law.numbers)
+    rows = problem.weighted_rows
+    root = root_of(rows @ even_moment(law, d, problem.secret_count, rows.shape[1] > d) @ rows.T)
+    return Law(law.kind, root * root, law.numbers)

@@ -1,0 +1,216 @@
+"""Points: every record is one of a finite list of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.checks import check_coordinate_names, checks_arguments
+from gaussmith.domains.cell_bounds import cell_differences
+from gaussmith.domains.cell_strategies import MAX_POINTS, one_of_many
+from gaussmith.domains.domain import Differences, Law, Problem
+from gaussmith.domains.encoding import Codes, Step, literal
+from gaussmith.domains.extremes import Marks
+from gaussmith.domains.strategies import Candidate, Search
+from gaussmith.domains.uncentred import Label, Uncentred
+from gaussmith.domains.workloads import Workload
+from gaussmith.errors import DomainError
+from gaussmith.numerics.exact import Array, Words
+from gaussmith.numerics.matrices import Dense
+from gaussmith.numerics.packed_arrays import pack, unpack
+
+if TYPE_CHECKING:
+    from gaussmith.domains.features import Features
+
+
+@dataclass(frozen=True, eq=False)
+class PointCodes(Codes):
+    """Which of the declared points a record is: the nearest, in units of each coordinate's spread; ties to the earlier.
+
+    A record with a missing value is the first point. Infinite values count as the largest double.
+
+    >>> PointCodes(np.array([[0.0, 0.0], [1.0, 500.0]])).encode(np.array([[0.9, 480.0], [np.nan, 500.0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    points: Array
+
+    @property
+    def columns(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def width(self) -> int:
+        return len(self.points)
+
+    @property
+    def extents(self) -> Array:
+        return np.ones(len(self.points))
+
+    @cached_property
+    def unit(self) -> Array:
+        """The unit of each coordinate: its spread."""
+        spread = np.ptp(self.points, axis=0)
+        return np.where(spread > 0, spread, 1.0)
+
+    def place(self, rows: Array) -> Words:
+        """The index of the point of each record."""
+        missing = np.asarray(np.isnan(rows).any(axis=1))
+        x = np.where(missing[:, None], self.points[0], rows) / self.unit
+        best = np.full(len(rows), np.inf)
+        at = np.zeros(len(rows), np.int64)
+        for i, point in enumerate(self.points / self.unit):
+            # One operation at a time, coordinate by coordinate: a record's point must not depend on its neighbours.
+            distance = np.zeros(len(rows))
+            for j in range(len(point)):
+                step = np.minimum(np.abs(x[:, j] - point[j]), 1e150)
+                distance = distance + step * step
+            nearer = distance < best
+            best[nearer], at[nearer] = distance[nearer], i
+        return at
+
+    def encode(self, rows: Array) -> Words:
+        found = np.zeros((len(rows), self.width), np.int64)
+        found[np.arange(len(rows)), self.place(rows)] = 1
+        return found
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The sum of the integers of an array of records: points are counted, not written out."""
+        return np.bincount(self.place(rows), minlength=self.width)
+
+    def spell_place(self) -> list[Step]:
+        """Where the nearest point stands, ties to the earlier, as in `place`."""
+        k, points, unit = self.columns, self.points / self.unit, self.unit
+        missing = " or ".join(f"x{j} is null or isnan(x{j})" for j in range(k))
+        filled = [f"if(missing, {literal(self.points[0, j])}, x{j}) / {literal(unit[j])} x{j}" for j in range(k)]
+
+        def distance(point: Sequence[float]) -> str:
+            steps = (f"least(abs(x{j} - {literal(p)}), 1e150D)" for j, p in enumerate(point))
+            return " + ".join(f"({step} * {step})" for step in steps)
+
+        distances = ", ".join(distance(point) for point in points.tolist())
+        return [
+            [*(f"x{j}" for j in range(k)), f"({missing}) missing"],
+            filled,
+            [f"array({distances}) far"],
+            ["array_position(far, array_min(far)) - 1 place"],
+        ]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Points(Uncentred):
+    """The rows of an array: the possible records. Sums of their coordinates are released.
+
+    Any other record counts as the nearest one (each coordinate in units of its spread; ties go to the earlier), and
+    a record with a missing value as the first.
+
+    >>> Points([[0, 0], [1, 0], [1, 5]])
+    Points(3 points of 2 coordinates)
+    """
+
+    kind = "points"
+    or_none = False
+
+    points: Array
+    labels: tuple[Label, ...] | None
+
+    @checks_arguments
+    def __init__(self, points: npt.ArrayLike, names: Sequence[str] | None = None) -> None:
+        try:
+            given = np.array(points, float)
+        except (TypeError, ValueError):
+            given = np.zeros((0, 0, 0))
+        if given.ndim != 2 or 0 in given.shape or not np.isfinite(given).all():
+            raise DomainError(
+                f"points of shape {given.shape}",
+                "one row per point, one column per coordinate, finite numbers",
+                "give an array such as [[0, 0], [1, 5]]",
+                code="points-malformed",
+                shape=given.shape,
+            )
+        if len(np.unique(given, axis=0)) < len(given):
+            raise DomainError(
+                "a point listed twice", "every point must be listed once", "leave one out", code="point-twice"
+            )
+        names = check_coordinate_names(names, given.shape[1])
+        given.flags.writeable = False
+        object.__setattr__(self, "points", given)
+        object.__setattr__(self, "labels", None if names is None else tuple(map(str, names)))
+
+    @property
+    def dimension(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def ranges(self) -> Array:
+        """The largest absolute value of each coordinate."""
+        size = np.abs(self.points).max(axis=0)
+        return np.where(size > 0, size, 1.0)
+
+    @property
+    def reading(self) -> str:
+        """The treatment of records, in plain words."""
+        return (
+            f"A record is one of {len(self.points)} declared points. Any other record counts as the nearest point, and "
+            "a record with a missing value as the first."
+        )
+
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointCodes:
+        """The encoding of records as integers: the number of records at each point."""
+        return PointCodes(self.points)
+
+    def farthest(self, direction: Array) -> Array:
+        """The farthest point in a direction, as counts of points."""
+        found = np.zeros(len(direction))
+        found[int(np.argmax(direction))] = 1.0
+        return found
+
+    def extremes(self) -> Marks:
+        """A lift applies to counts of points: a record is at one of them."""
+        return Marks(len(self.points), 1, at_least=1)
+
+    def feature_rows(self, features: Features) -> Array:
+        """What each feature takes from each of the points."""
+        features.check_written(len(self.points))
+        columns = self.points.T
+        return columns[features.index] if features.matrix is None else features.matrix @ columns
+
+    def core_row(self, features: Features, i: int) -> Array:
+        return np.asarray(features.row(i, self.dimension) @ self.points.T)
+
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        return one_of_many(problem, search, MAX_POINTS)
+
+    def has_isotropic(self, problem: Problem[Any]) -> bool:
+        return False
+
+    def standard_reach(self, problem: Problem[Any]) -> float:
+        found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
+        return math.sqrt(found**2 + problem.secret_count_weight)
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        return cell_differences(problem, law)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "points": pack(self.points),
+            "names": None if self.names is None else list(self.names),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Points:
+        return cls(unpack(fields["points"]), fields["names"])
+
+    def __hash__(self) -> int:
+        return hash((self.points.tobytes(), self.labels))
+
+    def __repr__(self) -> str:
+        n, d = self.points.shape
+        return f"Points({n} points of {d} coordinate{'s' if d > 1 else ''})"

@@ -1,0 +1,515 @@
+"""A draw: one noise, its groups, and its share of the guarantee.
+
+A person counts in at most m groups, so the groups of one person together keep μ when each has μ divided by a share:
+
+    add-remove    √m: a person is added to at most m groups
+    replace-one   √(m·f): in each of m groups a record may change, or leave one group and enter another
+
+Every group is planned alike, for add-remove inside the group: whether a person is in it is secret.
+
+The noise of a draw may be tied to that of others (`plans.tie`): then all of them are certified at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from gaussmith.checks import check_number
+from gaussmith.domains.domain import Domain, Problem, free_marks, price_over_bound
+from gaussmith.domains.extremes import PersonRows, Product, Signs, Sphere
+from gaussmith.domains.features import (
+    CHECKED,
+    CHECKED_GROUPS,
+    CHECKED_TOTAL,
+    CHECKED_VALUE,
+    MEAN,
+    OWN_MEAN,
+    OWN_TOTAL,
+    OWN_VALUE,
+    ROW_SUM,
+    ROWS,
+    TABLED,
+    TOTAL,
+    VALUES,
+    VECTOR,
+)
+from gaussmith.domains.groups import FoundGroups, Groups
+from gaussmith.domains.strategies import Shape
+from gaussmith.errors import PlanError, damaged_plan
+from gaussmith.numerics.doubles import too_far, within_doubles
+from gaussmith.numerics.exact import fraction_down, sqrt_upward
+from gaussmith.numerics.matrices import Dense, Diagonal
+from gaussmith.numerics.threads import single_threaded
+from gaussmith.planning.block import Block
+from gaussmith.planning.joint_people import NAME, Place, body_of
+from gaussmith.planning.lending import lent_by
+from gaussmith.planning.row_rule import RowRule, number_of_cells
+from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.neighbours import ADD_REMOVE, check
+from gaussmith.statistics.answers import Answers
+from gaussmith.statistics.asking import answers_to_dict
+
+if TYPE_CHECKING:
+    from gaussmith.planning.crossed_noise import CrossedTie
+    from gaussmith.planning.joint_noise import Tie
+
+
+# Whether a row rule is that of its draw: nobody adds more by it than the noise is made for, also in saved plans.
+
+
+def check_rule(draw: Draw) -> None:
+    """Refuse a row rule by which one person could add more than the domain and the groups of its draw say."""
+    rule = draw.row_rule
+    if rule is None:
+        return
+    if rule.form:
+        raise _unfit("a table of plain data")
+    if (rule.person_columns or rule.person_where) and (rule.unit is None or not rule.person_columns):
+        raise _unfit("numbers of people without people")
+    if min(rule.groups_per_unit, rule.values_per_unit, 1 if rule.rows_per_unit is None else rule.rows_per_unit) < 1:
+        raise _unfit("a limit below 1")
+    if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
+        raise _unfit("people in more groups than planned")
+    if rule.found != _found(draw):
+        raise _unfit("other found keys than planned")
+    if not _fits(draw, rule):
+        raise _unfit("other numbers of a person than planned")
+    public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
+    if public and rule.is_filtered and (draw.block.answers.count or free_marks(draw.block.domain) is None):
+        raise _unfit("a public number of those who pass a filter")
+
+
+def _found(draw: Draw) -> tuple[str, ...]:
+    """The columns whose keys are found."""
+    groups = draw.groups
+    if not isinstance(groups, FoundGroups):
+        return ()
+    declared = dict(groups.declared)
+    return tuple(name for name in groups.columns if name not in declared)
+
+
+def _fits(draw: Draw, rule: RowRule) -> bool:
+    """Whether a unit adds no more by this rule than the domain of the draw describes."""
+    kinds = [kind for kind, _ in rule.features]
+    if draw.block.domain.reads_vectors:
+        return _fits_vector(draw, rule, kinds)
+    return _READ_APART.get(kinds[0] if kinds else TOTAL, _fits_numbers)(draw, rule, kinds)
+
+
+def _fits_numbers(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """Totals or means, each of a column of its own; sums over rows beside them, or of rows alone."""
+    own = {TOTAL, MEAN}
+    match draw.block.domain.extremes():
+        case Signs(n) | Sphere(n):
+            return len(kinds) == n and own.issuperset(kinds)
+        case Product((Signs(p), PersonRows(q, max_rows))):
+            right = own.issuperset(kinds[:p]) and {ROW_SUM}.issuperset(kinds[p : p + q])
+            return right and kinds[p + q :] == [ROWS] and rule.rows_per_unit == max_rows
+    from gaussmith.domains.moments import ValueProducts
+
+    match draw.block.domain.extremes():
+        case ValueProducts(columns, _, 1):  # products are of the very numbers that are read
+            return len(kinds) == columns and own.issuperset(kinds)
+        case ValueProducts(columns, _, max_rows):
+            rows = rule.unit is not None and not rule.person_columns and rule.rows_per_unit == max_rows
+            return rows and len(kinds) == columns and {ROW_SUM}.issuperset(kinds)
+    return False
+
+
+def _fits_values(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """Values of one column: as many of a person as marks; in groups one of each person in each group."""
+    domain = draw.block.domain
+    most, cut = free_marks(domain), rule.cut_of(rule.names[0])
+    if len(kinds) != 1 or (cut is not None and cut.cells != domain.dimension):
+        return False
+    if draw.groups is not None:
+        return most == rule.values_per_unit == 1 == len(domain.attribute_names)
+    return most is not None and not rule.by and (rule.unit is None or rule.values_per_unit <= most)
+
+
+def _fits_check(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """One cell of each person, whatever its rows and groups."""
+    kind, column = rule.features[0]
+    ends = column and (cut := rule.cut_of(column)) is not None and cut.ends is not None
+    told = bool(ends) == bool(column) == (kind in (CHECKED_VALUE, CHECKED_TOTAL))
+    rows = rule.unit is not None and not rule.person_columns  # people have rows, and may be in several groups
+    limit = rule.groups_per_unit if kind == CHECKED_GROUPS else rule.rows_per_unit or 1
+    cells = number_of_cells(kind, limit, rows and (kind == CHECKED_VALUE or rule.groups_per_unit > 1))
+    domain = draw.block.domain
+    held = free_marks(domain) == 1 and bool(domain.attribute_names) and domain.dimension == cells
+    alone = draw.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
+    return told and held and alone and (rows or kind == CHECKED_VALUE)
+
+
+def _fits_tables(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """One combination of values for each person."""
+    sizes = [len(values) for values in draw.block.domain.declared_lists]
+    if set(kinds) != {TABLED} or len(kinds) != len(draw.block.domain.attribute_names):
+        return False
+    cuts = [rule.cut_of(column) for column in rule.names]
+    return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, sizes, strict=True))
+
+
+def _fits_number(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """One number of each person, in one cell or in none."""
+    domain, cut = draw.block.domain, rule.cut_of(rule.names[0])
+    one_row = rule.unit is None or rule.person_columns
+    whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
+    held = free_marks(domain) == 1 == len(domain.attribute_names)
+    return whose and held and cut is not None and cut.cells == domain.dimension
+
+
+def _fits_vector(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """Each row is a person: its numbers within a ball, or one cell of each."""
+    alone = draw.groups is None and (rule.unit is None or bool(rule.person_columns))
+    return alone and set(kinds) == {VECTOR} and len(kinds) == draw.block.codes.columns
+
+
+_READ_APART: dict[str, Callable[[Draw, RowRule, list[str]], bool]] = {
+    VALUES: _fits_values,
+    TABLED: _fits_tables,
+    **dict.fromkeys(CHECKED, _fits_check),
+    **dict.fromkeys((OWN_VALUE, OWN_MEAN, OWN_TOTAL), _fits_number),
+}
+"""How a rule is checked whose first feature is of this kind; all others read numbers."""
+
+
+def _unfit(what: str) -> PlanError:
+    return damaged_plan(f"a row rule of {what}")
+
+
+AnyTie: TypeAlias = "Tie | CrossedTie"
+"""A noise that several draws share."""
+
+_FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
+
+MAX_SEARCHED = 12
+"""Limit on the columns of a group for which a law on people is searched: that takes a second or so."""
+
+UNTOLD = Shape(NAME, Dense(np.zeros((0, 0))), Dense(np.zeros((0, 0))), False)
+"""Stands for the shape of a tied draw until its tie is there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """The block of every group (or of all records, without groups), and the guarantee of all groups together."""
+
+    block: Block
+    guarantee: Guarantee
+    neighbours: str
+    groups: Groups | None = None
+    row_rule: RowRule | None = None
+    """How the records come from a table; None for plain data."""
+    place: Place | None = None
+    """Where the draw is among those that share its noise."""
+    scale: float = 1.0
+    """What its squared errors are worth against those of other draws; of a tied draw its place says so."""
+    by_weight: tuple[Block, ...] = field(default=(), repr=False)
+    """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
+
+    `block` is then the one with the largest errors in total."""
+
+    @property
+    def size(self) -> int:
+        """How many groups there are; 1 without groups."""
+        return 1 if self.groups is None else self.groups.size
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the groups: one for each weight where their noise differs, else the block of all."""
+        return self.by_weight or (self.block,)
+
+    def block_of(self, group: int) -> Block:
+        """The block of a group, by its number."""
+        if not self.by_weight or self.groups is None:
+            return self.block
+        return next(b for b, (_, at) in zip(self.by_weight, self.groups.classes, strict=True) if group in at)
+
+    def errors(self, rows: int | None = None) -> dict[str, float]:
+        """The standard error of each answer in its own units, in whichever group it is largest."""
+        found = [block.errors(rows) for block in self.blocks]
+        return {name: max(each[name] for each in found) for name in found[0]}
+
+    def narrowed(self, shown: Sequence[int], count: bool) -> Draw:
+        """The draw as far as some of its answers go."""
+        by_weight = tuple(block.narrowed(shown, count)[0] for block in self.by_weight)
+        return replace(self, block=self.block.narrowed(shown, count)[0], by_weight=by_weight)
+
+    @property
+    def tie(self) -> AnyTie | None:
+        """The noise that this draw shares with others; None where it has its own."""
+        return self.block.tie
+
+    @property
+    def is_public(self) -> bool:
+        """Whether all it answers is public: the number of all people, where a person is replaced. It has no noise."""
+        public = self.tie is None and self.groups is None and self.block.neighbours == self.neighbours != ADD_REMOVE
+        unfiltered = self.row_rule is None or not self.row_rule.is_filtered
+        return public and unfiltered and self.block.shape.lift.shape[0] == 0
+
+    def share_of(self, whole: Guarantee) -> float:
+        """What it takes of the μ² of a whole plan: nothing where all it answers is public."""
+        return 0.0 if self.is_public else (self.guarantee.mu / whole.mu) ** 2
+
+    @property
+    def hides_membership(self) -> bool:
+        """Whether it is secret who is in the records, or in a group, although the number of people may be public."""
+        filtered = self.neighbours != ADD_REMOVE and self.row_rule is not None and self.row_rule.is_filtered
+        return filtered or self.groups is not None or self.block.neighbours != self.neighbours
+
+    @property
+    def is_planned_inside(self) -> bool:
+        """Whether its own noise is planned for one person added or removed, although one is replaced.
+
+        So it is in a group or behind a filter; two such changes of one record keep the draw's guarantee.
+        """
+        return self.tie is None and self.block.neighbours != self.neighbours
+
+    @property
+    def held(self) -> float:
+        """By how much μ is divided for one group under add-remove: the root of how many a person is in."""
+        return 1.0 if self.groups is None else math.sqrt(self.groups.at_most)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a group has less than the draw's guarantee, because a person may be in several."""
+        return self.block.guarantee != self.guarantee
+
+    @property
+    def _times(self) -> int:
+        return self.size if self.block.problem.features.targets is None else 1
+
+    @property
+    def total_variance(self) -> float:
+        """The weighted total over all groups."""
+        return self._weighted([block.total_variance for block in self.blocks], self.size)
+
+    @property
+    def price(self) -> float:
+        """What was made small: the total, or the worst squared error (of any group) in units of its target squared."""
+        return self._weighted([block.price for block in self.blocks], self._times)
+
+    def _weighted(self, values: Sequence[float], times: int) -> float:
+        """So many times the value of the only block, or the sum over groups by their weights."""
+        if not self.by_weight or self.groups is None:
+            return times * values[0]
+        return sum(w * len(at) * value for (w, at), value in zip(self.groups.classes, values, strict=True))
+
+    @cached_property
+    @single_threaded()
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller price."""
+        if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
+            return self._times * self.block.lower_bound
+        # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
+        forced = self._times * self.block.lower_bound * self.block.bound_mu**2
+        return max(forced, self._held_bound) / self.bound_mu**2
+
+    @property
+    def bound_mu(self) -> float:
+        """μ of all noise that its answers are read from."""
+        return self.guarantee.mu if self.block.lender is None else self.block.bound_mu
+
+    @property
+    def _held_bound(self) -> float:
+        """The bound at μ = 1 from people in several groups at once; 0 where none is known."""
+        from gaussmith.planning.joint_noise import bound_of
+
+        alone = self.neighbours == ADD_REMOVE and (self.groups is None or self.groups.at_most == 1)
+        many = self.block.domain.dimension > MAX_SEARCHED and free_marks(self.block.domain) is None
+        if alone or many or not self.hides_membership or self.block.problem.features.targets is not None:
+            return 0.0
+        try:
+            with within_doubles():
+                body = body_of(self)
+                return 0.0 if body is None else bound_of(body, self.neighbours).lower
+        except PlanError:
+            return 0.0
+
+    @property
+    def optimality(self) -> float:
+        """price / lower_bound: what is known over all groups. At its share of μ a group has `block.optimality`.
+
+        Of a tied draw: of all draws that share its noise.
+        """
+        if self.tie is not None:
+            return self.tie.optimality
+        if not self.hides_membership:
+            return self.block.optimality
+        return max(1.0, price_over_bound(self.price, self.lower_bound))
+
+    @cached_property
+    def standard_scale(self) -> float:
+        """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
+        if self.groups is None or self.neighbours == ADD_REMOVE:
+            return 1.0  # √m, whatever the shape
+        if not self.block.domain.has_standard_shape(self.block.problem):
+            return 1.0  # it is known by its reach alone, and compared at the same share
+        other = self.block.standard
+        if other is None:
+            return 1.0
+        return _share(self.groups, self.neighbours, other) / _share(self.groups, self.neighbours, self.block)
+
+    def certify(self) -> None:
+        """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
+        check_rule(self)
+        if self.tie is not None:
+            _check_tied(self, self.tie)
+            return
+        self.block.certify()
+        if self.groups is None:
+            if self.block.neighbours == self.neighbours:
+                share = 1.0
+            elif self.block.neighbours == ADD_REMOVE:
+                share = _filtered_share(self.block)
+            else:
+                raise damaged_plan("a block whose neighbours differ from its draw's")
+        else:
+            if self.block.neighbours != ADD_REMOVE:
+                raise damaged_plan("a group planned with a public number of people")
+            share = _share(self.groups, self.neighbours, self.block)
+        if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
+            what = "a block's guarantee" if self.groups is None else "a group's share"
+            raise damaged_plan(f"{what} is too large")
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked of whom, without the noise that was found for it."""
+        return {
+            "domain": self.block.domain.asked(),
+            "answers": answers_to_dict(self.block.answers),
+            "substitutes": self.block.substitutes.tolist(),
+            "groups": None if self.groups is None else self.groups.to_dict(),
+            "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "block": self.block.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "neighbours": self.neighbours,
+            "groups": None if self.groups is None else self.groups.to_dict(),
+            "scale": self.scale,
+            "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Draw:
+        """The draw that `to_dict` described; refuses what it does not know."""
+        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+            raise damaged_plan("a draw that cannot be read")
+        untold = isinstance(fields["block"], dict) and fields["block"].get("shape", "") is None
+        block = Block.from_dict(fields["block"], UNTOLD if untold else None)
+        return cls(
+            block,
+            Guarantee.from_dict(fields["guarantee"]),
+            check(fields["neighbours"]),
+            None if fields["groups"] is None else _read_groups(fields["groups"], block.domain),
+            None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
+            scale=check_number("scale", fields["scale"], above=0, error=PlanError),
+        )
+
+
+def _read_groups(fields: dict[str, Any], domain: Domain) -> Groups:
+    return (FoundGroups if fields.get("found") else Groups).from_dict(fields, domain)
+
+
+def draw_groups(
+    groups: Groups, guarantee: Guarantee, neighbours: str, plan_alone: Callable[[Guarantee], Block]
+) -> Draw:
+    """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
+    block = plan_alone(guarantee)
+    share = _share(groups, neighbours, block)
+    if share > 1:
+        block = plan_alone(Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(share))))
+    return Draw(block, guarantee, neighbours, groups)
+
+
+def draw_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbours: str) -> Draw:
+    """A draw of the number of all people, which is public: nothing of it is lifted, and nothing gets noise."""
+    none = Diagonal(np.zeros(0))
+    shape = Shape("public", none, none, False)
+    block = Block(Problem(domain, answers.features, neighbours), answers, guarantee, shape, domain.centre)
+    return Draw(block, guarantee, neighbours)
+
+
+def draw_filtered(draw: Draw, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Draw:
+    """A draw of the people that pass a filter, whose number is secret also where that of all people is public."""
+    mu = fraction_down(Fraction(draw.guarantee.mu) / Fraction(_filtered_share(draw.block)))
+    return replace(draw, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
+
+
+def _filtered_share(block: Block) -> float:
+    """By how much μ is divided where a replaced person may also enter or leave; rounded up."""
+    unit = block.domain.largest(block.shape.lift, ADD_REMOVE)
+    changed = block.domain.largest_change(block.shape.lift)
+    return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
+
+
+def tied(draw: Draw, tie: AnyTie, place: Place) -> Draw:
+    """The draw with the noise of a tie; refuses a lift that doubles cannot undo."""
+    with within_doubles():
+        if not tie.lift.is_undone:
+            raise too_far()
+        shapes = tie.shapes_of(draw, place)
+    alone = replace(draw.block, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
+    blocks = tuple(replace(alone, shape=shape) for shape in shapes)
+    block = blocks[0] if len(blocks) == 1 else max(blocks, key=lambda each: each.total_variance)
+    by_weight = blocks if len(blocks) > 1 else ()
+    return replace(
+        draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place, by_weight=by_weight
+    )
+
+
+def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
+    """The block of a tied draw with the noise of these groups added up."""
+    assert draw.tie is not None and draw.place is not None
+    return replace(draw.block, shape=draw.tie.shape_of_sum(draw, draw.place, groups))
+
+
+def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
+    """The draws with the ties that were saved beside them; each tied draw is in one tie."""
+    from gaussmith.planning.crossed_noise import KIND, crossed_from_dict
+    from gaussmith.planning.joint_noise import Tie, lent_to_others, tie_from_dict
+
+    for fields in saved:
+        read = crossed_from_dict if isinstance(fields, dict) and fields.get("kind") == KIND else tie_from_dict
+        tie: AnyTie = read(fields, draws)
+        for i, place in zip(tie.members, tie.places, strict=True):
+            _check_tied(draws[i], tie)
+            if draws[i].block.shape is not UNTOLD:
+                raise damaged_plan("a draw in two ties, or in none")
+            draws[i].block.check_numbers()
+            draws[i] = tied(draws[i], tie, place)
+        if isinstance(tie, Tie):
+            for i in tie.borrowers:
+                draws[i] = lent_by(draws[i], tie)
+    if any(draw.block.shape.people is not None and draw.block.lender is None for draw in draws):
+        raise lent_to_others()
+    if any(draw.block.shape is UNTOLD for draw in draws):
+        raise damaged_plan("a draw in two ties, or in none")
+    return tuple(draws)
+
+
+def _check_tied(draw: Draw, tie: AnyTie) -> None:
+    """Refuse a draw that says something else of its noise than its tie does."""
+    same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
+    if not same:
+        raise damaged_plan("a draw that does not fit its tie")
+
+
+def _share(groups: Groups, neighbours: str, block: Block) -> float:
+    """By how much μ is divided for one group, rounded up."""
+    m = float(groups.at_most)
+    if neighbours == ADD_REMOVE:
+        return sqrt_upward(m)
+    unit = block.domain.largest(block.shape.lift, ADD_REMOVE)
+    changed = block.domain.largest_change(block.shape.lift)  # ‖lift (s − s′)‖ of two records, rounded up
+    factor = max(2.0, float(np.nextafter((changed / unit) ** 2, np.inf)) * (1 + 2.0**-50))
+    return sqrt_upward(m * factor * (1 + 2.0**-50))

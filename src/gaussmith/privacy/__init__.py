@@ -1,0 +1,1 @@
+"""What is promised: guarantees, neighbours, and how guarantees convert and compose."""

@@ -1,0 +1,382 @@
+"""Plans in plain words and tables: what was chosen, the errors, and how the guarantee is shared."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gaussmith.errors import counted, printable
+from gaussmith.planning.block import standard_scale
+from gaussmith.planning.joint_people import NAME
+from gaussmith.privacy.neighbours import protects
+from gaussmith.report.keys import describe_groups, describe_shown, statement, statement_notes
+from gaussmith.report.tables import (
+    MAX_ROWS,
+    N_IS,
+    PLAN_HEADER,
+    block_notes,
+    block_rows,
+    describe_factor,
+    describe_optimality,
+    describe_shape,
+    explain_choice,
+    framed,
+    guarantee_notes,
+    heading,
+    html_table,
+    note_lines,
+    text_table,
+    wrap_notes,
+)
+
+if TYPE_CHECKING:
+    from gaussmith.planning.block import Block
+    from gaussmith.planning.draw import AnyTie, Draw
+    from gaussmith.planning.plan import Plan, Slot
+    from gaussmith.privacy.guarantee import Guarantee
+
+
+INDENT = "  "
+"""What stands before the lines of one question among several."""
+
+REST_IN = "plan.standard_errors"
+"""Where the errors are that a table leaves out."""
+
+
+def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in: str = REST_IN) -> str:
+    """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over.
+
+    Of each question `most` errors are shown, and where the others are (`rest_in`).
+    """
+    if plan.staging is not None and not plan.is_narrowed:
+        return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
+    if len(plan) == 1:
+        return "\n".join([_question_text(plan, rows, most, rest_in), *wrap_notes(_several(plan))])
+    told = [(q, _question_text(q, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
+    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, INDENT)}\n" for q, text in told]
+    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan)])])
+
+
+def plan_html(plan: Plan) -> str:
+    """The same for a notebook."""
+    return framed(plan_body(plan))
+
+
+def plan_body(plan: Plan) -> str:
+    """The same as a part of a display."""
+    if plan.staging is not None and not plan.is_narrowed:
+        return note_lines(stage_notes(plan)) + plan_body(plan.as_guessed)
+    if len(plan) == 1:
+        return _question_html(plan) + (note_lines(several) if (several := _several(plan)) else "")
+    tables = [heading(q.questions[0]) + _question_html(q) for q in plan]
+    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
+
+
+def stage_notes(plan: Plan) -> list[str]:
+    """The stages before the answers of a plan with their shares, and what is guessed of their outcome."""
+    assert plan.staging is not None
+    rule, first = plan.staging.rule, plan.staging.first
+    told = list(rule.describe())
+    if first.finds_keys:
+        several = len(first) > 1
+        told[1:1] = [
+            f"{each.questions[0]}: {line}" if several else line for each in first for line in describe_shown(each)
+        ]
+    return [printable(line) for line in (*told, plan.staging.guess, f"all stages together: {statement(plan)}")]
+
+
+def _question_text(plan: Plan, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
+    before, table, notes, after = _told(plan, rows, most, rest_in)
+    below = wrap_notes([*notes, *after], width)
+    return "\n".join([*wrap_notes(before, width), text_table(PLAN_HEADER, table), *below])
+
+
+def _question_html(plan: Plan) -> str:
+    before, table, notes, after = _told(plan, None, MAX_ROWS, REST_IN)
+    return note_lines(before) + html_table(PLAN_HEADER, table, notes, left=1) + note_lines(after)
+
+
+def _told(
+    plan: Plan, rows: int | None, most: int, rest_in: str
+) -> tuple[list[str], list[tuple[str, ...]], list[str], list[str]]:
+    """Of one question: what stands above its table, the table, the notes below, and what stands last.
+
+    What is said of all pieces alike is said once.
+    """
+    table: list[tuple[str, ...]] = []
+    told: list[list[str]] = []
+    finds = plan.groups is not None and plan.groups.is_found
+    for piece in plan.pieces:
+        before, lead, after = _about(piece)
+        found = block_rows(piece.block, rows, max(1, most - len(table)), standard_scale(piece))
+        table += found
+        told.append(_notes(piece, rows, lead, finds))
+    if finds:
+        before, after = _about_found(plan)
+    if len(plan.pieces) == 1:
+        return before, table, [*_left_out(plan.block, most, rest_in), *told[0]], after
+    if len(plan.slots) == 1 and any(draw.block.lender is not None for draw in plan.draws):
+        after = [*after, *_whole(plan)]
+    left = len(plan.names) - len(table)
+    rest = [f"… and {counted(left, 'more answer')}: {rest_in}"] if left > 0 else []
+    return before, table, [*rest, *_said_once(told)], after
+
+
+def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
+    """The notes of several pieces: what n is, what is said of some, then of all; relative errors in one line."""
+    common = [line for line in told[0] if all(line in lines for lines in told)]
+    own = dict.fromkeys(line for lines in told for line in lines if line not in common)
+    examples = {line.partition(":")[0]: line for line in reversed(own) if line.startswith(N_IS)}  # one is enough
+    relative = [line.partition(": ") for line in own if line.startswith("relative to")]
+    shares = [f"{relative[0][0]}: {', '.join(rest for _, _, rest in relative)}"] if relative else []
+    rest = [line for line in own if not line.startswith(("relative to", N_IS))]
+    return [*reversed(examples.values()), *rest, *shares, *common]
+
+
+def _notes(plan: Plan, rows: int | None, lead: str, finds: bool) -> list[str]:
+    """What stands below the errors of a question of one draw."""
+    if plan.draw.is_public:
+        return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
+    if plan.draw.is_planned_inside and not finds:
+        lead = "" if len(plan.provable) == 1 else "at its share of μ, "
+        judged = describe_factor(plan.draw.optimality)
+        return block_notes(plan.block, rows, lead, plan.protects, finds, judged, plan.draw.guarantee)
+    return block_notes(plan.block, rows, lead, plan.protects, finds)
+
+
+def _whole(plan: Plan) -> list[str]:
+    """How close to the limit all draws together are."""
+    if len(plan.provable) == 1 and not plan.ties:
+        return []
+    if len(plan.provable) == 1 and len(plan.ties) == 1:
+        (tie,) = plan.ties
+        return [
+            f"all answers together are {describe_optimality(plan.draws[tie.members[0]].block)}{describe_saving(tie)}"
+        ]
+    return [f"all answers together are {describe_factor(plan.optimality)}"]
+
+
+def _several(plan: Plan) -> list[str]:
+    """Of one question with several noises, each the best at its share: how close they are together."""
+    return _whole(plan) if len(plan.provable) > 1 else []
+
+
+def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
+    """What stands above the errors of a question, before how good they are, and below."""
+    draw = plan.draw
+    alone = len(plan.provable) == 1
+    lead = "" if alone or draw.tie is not None else "at its share of μ, "
+    if draw.groups is None:
+        return [], lead, []
+    which = "in each group"
+    if draw.by_weight:
+        which = "in the groups with the largest errors (all: plan.errors_by_group)"
+    before = [f"{counted(draw.groups.size, 'group')}, each person in {held(draw)}; {which}:"]
+    if not draw.is_shared or draw.is_planned_inside:
+        return before, lead, []
+    after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
+    return before, "at its share of μ, ", after
+
+
+def _about_found(plan: Plan) -> tuple[list[str], list[str]]:
+    """What stands above and below the errors of a question whose keys are found."""
+    draws = [plan.draws[i] for i in plan.slot.draws]
+    before = [f"{describe_groups(draws[0])}, each person in {held(draws[0])}; in each group:", *describe_shown(plan)]
+    return before, statement_notes(plan) if len(plan.slots) == 1 else []
+
+
+def held(draw: Draw) -> str:
+    """The number of groups a person is in, in plain words."""
+    m = 1 if draw.groups is None else draw.groups.at_most
+    return "one group" if m == 1 else f"at most {m} groups"
+
+
+def _left_out(block: Block, most: int, rest_in: str) -> list[str]:
+    work = block.problem.features.marginals
+    if work is not None:
+        rest = len(work.ways) - most
+        return [f"… and {counted(rest, 'more marginal')}: {rest_in}"] if rest > 0 else []
+    rest = block.answers.size - most
+    return [f"… and {counted(rest, 'more answer')}: {rest_in}"] if rest > 0 else []
+
+
+def describe_saving(tie: AnyTie) -> str:
+    """What one noise saves against noise of its own for every question, in plain words."""
+    share = 100 * (1 - tie.total_variance / tie.apart)
+    return f"; their total squared error is {share:.2g} % less than with separate noise for each" if share > 0 else ""
+
+
+def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
+    """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
+    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
+    found = [(_named(plan, members), guarantee, tied) for members, guarantee, tied in own]
+    for tie in plan.ties:  # one that nothing is asked of counts everybody for others
+        found.append((_named(plan, tie.members) or _named(plan, tie.lent_to), tie.guarantee, True))
+    return found
+
+
+def _named(plan: Plan, draws: Sequence[int]) -> list[str]:
+    """The questions that some draws answer, as they are called beside their noise."""
+    return [_named_in(plan, slot, draws) for slot in plan.slots if _is_in(slot, draws)]
+
+
+def _is_in(slot: Slot, members: Sequence[int]) -> bool:
+    return not set(slot.draws).isdisjoint(members)
+
+
+def _named_in(plan: Plan, slot: Slot, members: Sequence[int]) -> str:
+    """What a question is called beside one noise: by its answers too, where it has several noises."""
+    if {i for i in slot.draws if not plan.draws[i].is_public} <= set(members):
+        return slot.name
+    pieces = [piece for piece in plan[slot.name].pieces if piece.slot.draw in members]
+    names = [str(name) for piece in pieces for name in piece.names]
+    return f"{slot.name} ({', '.join(names[:3])}{', …' if names[3:] else ''})"
+
+
+def describe_shares(plan: Plan) -> list[str]:
+    """Who shares what, one line for each noise."""
+    lines = []
+    for named, guarantee, tied in noise_names(plan):
+        together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
+        share = (guarantee.mu / plan.guarantee.mu) ** 2
+        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
+    for tie in plan.ties:
+        if tie.lent_to:
+            lines.append(
+                f"{', '.join(_named(plan, tie.lent_to))}: errors are correlated with those of other answers, through a "
+                "noisy number of everybody that all of them use"
+            )
+    public = [slot.name for slot in plan.slots if all(plan.draws[i].is_public for i in slot.draws)]
+    return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
+
+
+def sharing(plan: Plan) -> list[str]:
+    """What applies to all questions together."""
+    return [
+        *(printable(line) for line in describe_shares(plan)),
+        f"all questions together: {statement(plan)}",
+        *statement_notes(plan)[1:],
+        f"protects {plan.protects}",
+    ]
+
+
+def explain(plan: Plan) -> str:
+    """What is protected, what was chosen, what the alternatives would have cost, and why."""
+    if len(plan) == 1:
+        return "\n".join([_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")])
+    texts = [*describe_shares(plan)]
+    for i, draw in enumerate(plan.draws):
+        named = [_named_in(plan, slot, [i]) for slot in plan.slots if i in slot.draws]
+        if draw in plan.untied:
+            texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
+    for tie in plan.ties:
+        named = [_named_in(plan, slot, tie.members) for slot in plan.slots if _is_in(slot, tie.members)]
+        texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
+    texts += _explain_keys(plan)
+    texts.append("\nWhat each question costs the others, in their total squared error:")
+    texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
+    return "\n".join([*texts, *_explain_whole(plan, "questions")])
+
+
+def _explain_whole(plan: Plan, of: str) -> list[str]:
+    """How close several noises together are to one noise for all; nothing where there is one."""
+    if len(plan.provable) == 1:
+        return []
+    return [
+        f"\nAll {of} together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
+        f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of this bound."
+    ]
+
+
+def _explain_question(plan: Plan) -> str:
+    """Each noise of one question once, with the names of its answers where there are several."""
+    draws = [plan.draws[i] for i in plan.slot.draws]
+    draws = [draw for draw in draws if not draw.is_public] or draws
+    noises = {id(draw.tie or draw): draw for draw in draws}
+    if len(noises) == 1:
+        return _explain_draw(draws[0])
+    texts = []
+    for key, draw in noises.items():
+        some = [p for p in plan.pieces if id(p.draw.tie or p.draw) == key]
+        texts.append(f"{', '.join(name for piece in some for name in piece.names)}\n{_explain_draw(draw)}")
+    return "\n\n".join(texts)
+
+
+def _explain_keys(plan: Plan) -> list[str]:
+    """How keys are found, and what that costs; nothing where none are."""
+    if not plan.pays_for_keys:
+        return []
+    return [
+        "\nFound keys: every key that somebody has gets noise, and a group is shown if its noisy number of people "
+        "passes a threshold.",
+        *(f"{line}." for q in plan if q.groups is not None and q.groups.is_found for line in _shown_of(q, plan)),
+        f"All together: {'; '.join(statement_notes(plan))}.",
+    ]
+
+
+def _shown_of(question: Plan, plan: Plan) -> list[str]:
+    lead = f"{question.questions[0]}: " if len(plan) > 1 else ""
+    return [lead + line for line in describe_shown(question)]
+
+
+def _explain_tie(tie: AnyTie, protects: str) -> str:
+    """One noise for several questions, or for groups that a person can be in several of."""
+    return (
+        f"Protected: {protects}. How well: {tie.guarantee}.\n"
+        f"Chosen: {describe_shape(NAME)}.\n"
+        f"Its total squared error (each error taken relative to what one person can change) is "
+        f"{tie.total_variance:.6g}; with separate noise for each question or group it would be {tie.apart:.6g}. No "
+        f"Gaussian noise with this guarantee can go below {tie.lower_bound:.6g}: the plan is "
+        f"{describe_factor(tie.optimality)}.\n"
+        "The choice used the bounds and the guarantee, never the data."
+    )
+
+
+def _explain_draw(draw: Draw) -> str:
+    block = draw.block
+    if draw.tie is not None:
+        text = _explain_tie(draw.tie, protects(draw.neighbours))
+        if draw.groups is None:
+            return text
+        declared = counted(draw.groups.size, "declared group")
+        errors = "their errors are correlated" if draw.tie.groups is None else "noise is drawn anew in each"
+        return f"{declared}, a person in {held(draw)}; {errors}.\n{text}"
+    finds = draw.groups is not None and draw.groups.is_found
+    how = f"Noise: μ={block.guarantee.mu:.4g}" if finds else f"How well: {block.guarantee}"
+    judged, inside = "", ""
+    if draw.is_planned_inside and not finds:
+        what = "its group" if draw.groups is not None else "the records that are counted"
+        inside = (
+            ""
+            if block.guarantee == draw.guarantee
+            else f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
+            f"μ={block.guarantee.mu:.4g} hides this with μ={draw.guarantee.mu:.4g}.\n"
+        )
+        how = f"How well: {draw.guarantee}"
+        judged = (
+            f"no Gaussian noise with this guarantee can go below {draw.lower_bound:.6g}: the plan is "
+            f"{describe_factor(draw.optimality)}"
+        )
+        judged = judged if draw.groups is None else "all groups are judged together"
+    text = f"Protected: {protects(draw.neighbours)}. {how}.\n{inside}{explain_choice(block, judged)}"
+    if draw.groups is None:
+        return text
+    if finds:
+        return (
+            f"{describe_groups(draw)}, each person in {held(draw)}: each group has noise of "
+            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={draw.guarantee.mu:.4g}.\n"
+            f"In each group:\n{text}"
+        )
+    whole = ""
+    if draw.is_shared:
+        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
+        whole = (
+            f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
+            f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of this bound."
+        )
+    return (
+        f"{counted(draw.groups.size, 'declared group')}, each person in {held(draw)}: "
+        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {draw.guarantee}.\n"
+        f"In each group:\n{text}{whole}"
+    )

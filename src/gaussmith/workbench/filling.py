@@ -1,0 +1,293 @@
+"""A request as a draft: what a request file says, in the fields of the form; what has no field stays TOML below it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gaussmith.engines.addresses import read_source
+from gaussmith.notations import write_toml
+from gaussmith.workbench.drafts import (
+    BOUNDED,
+    COUNTED,
+    KINDS,
+    Ask,
+    By,
+    Derived,
+    Draft,
+    DraftPart,
+    read_list,
+    write_list,
+    write_reasons,
+)
+
+# The lines of the form that ask what a request file asks; what has no line stays where it is.
+
+
+def fill_groups(rest: dict[str, Any]) -> tuple[By, ...]:
+    by = rest.get("by")
+    if not isinstance(by, Mapping):
+        return ()
+    found = [(str(column), _counted(keys)) for column, keys in by.items()]
+    if any(how is None for _, how in found):
+        return ()
+    del rest["by"]
+    return tuple(By(column, *how) for column, how in found if how is not None)
+
+
+def fill_asks(rest: dict[str, Any], reasons: Mapping[str, str]) -> tuple[Ask, ...]:
+    """The lines of what is asked; a field is taken whole out of `rest`, or left there."""
+    shared = dict(rest["bounds"]) if isinstance(rest.get("bounds"), Mapping) else {}
+    lines: list[Ask] = []
+    taken: set[str] = set()
+    for kind in KINDS:
+        own = rest.get(kind)
+        if isinstance(own, Sequence) and not isinstance(own, str) and kind != "quantiles" and kind not in COUNTED:
+            own = dict.fromkeys(map(str, own))
+        if not isinstance(own, Mapping):
+            continue
+        found = [_line(kind, str(column), given, shared, reasons, rest) for column, given in own.items()]
+        if any(line is None for line in found):
+            continue
+        if len({line.low == "" and line.how == "known" for line in found if line is not None}) > 1 and kind in BOUNDED:
+            continue
+        del rest[kind]
+        lines += [line for line in found if line is not None]
+        taken |= {str(column) for column in own if kind not in ("sums", *COUNTED)}
+    if "question" not in rest:
+        lines += _regression(rest, shared, reasons)
+        lines += _tables(rest)
+    taken |= {line.column for line in lines if line.kind.startswith("regression")}
+    others = {line.column for line in lines if line.kind in BOUNDED and not line.low and line.how == "known"}
+    if shared and not any(kind in rest for kind in (*KINDS, "regression", "question")):
+        _leave(rest, "bounds", {column: pair for column, pair in shared.items() if column not in taken - others})
+    return tuple(_with_missing(rest, lines))
+
+
+def _leave(rest: dict[str, Any], field: str, kept: Mapping[str, Any]) -> None:
+    """Leave this much of a field."""
+    rest[field] = dict(kept)
+    if not kept:
+        del rest[field]
+
+
+def _regression(rest: dict[str, Any], shared: Mapping[str, Any], reasons: Mapping[str, str]) -> list[Ask]:
+    """The lines of a regression; none where the bounds of its columns stand elsewhere."""
+    asked = rest.get("regression")
+    if not isinstance(asked, Mapping) or set(asked) != {"of", "on"}:
+        return []
+    on = [asked["on"]] if isinstance(asked["on"], str) else asked["on"]
+    if not isinstance(on, Sequence) or not all(name in shared for name in (asked["of"], *on)):
+        return []
+    sides = [("regression_of", asked["of"]), *(("regression_on", name) for name in on)]
+    lines = [_line(kind, name, shared[name], shared, reasons, rest) for kind, name in sides]
+    found = [line for line in lines if line is not None]
+    if len(found) < len(lines):
+        return []
+    del rest["regression"]
+    return found
+
+
+def _tables(rest: dict[str, Any]) -> list[Ask]:
+    """The lines of cross tables; none where their columns have no cells, or another order in each."""
+    tables = rest.get("marginals")
+    if not isinstance(tables, Sequence) or not all(isinstance(table, Sequence) and table for table in tables):
+        return []
+    values, bins = (rest.get(name, {}) for name in ("values", "bins"))
+    order = list(dict.fromkeys(column for table in tables for column in table))
+    fits = (
+        isinstance(values, Mapping) and isinstance(bins, Mapping) and all((c in values) != (c in bins) for c in order)
+    )
+    if not fits or any([c for c in order if c in table] != list(table) for table in tables):
+        return []
+    cells = [_counted(values[c] if c in values else _edges(bins[c])) for c in order]
+    labels = [[str(k + 1) for k, table in enumerate(tables) if c in table] for c in order]
+    found = [
+        Ask("marginals", column, cells=own[0], listed=own[1], tables="" if len(tables) == 1 else ", ".join(label))
+        for column, own, label in zip(order, cells, labels, strict=True)
+        if own is not None
+    ]
+    if len(found) < len(order):
+        return []
+    del rest["marginals"]
+    if not any(rest.get(name) for name in ("histograms", "proportions", "by")):
+        for name in ("values", "bins"):
+            if name in rest:
+                _leave(rest, name, {column: own for column, own in rest[name].items() if column not in order})
+    return found
+
+
+def _edges(bins: Any) -> Any:
+    return bins if isinstance(bins, Mapping) else {"bins": bins}
+
+
+def fill_questions(
+    rest: dict[str, Any], reasons: Mapping[str, str]
+) -> tuple[tuple[DraftPart, ...], tuple[Ask, ...], tuple[By, ...]]:
+    """Several questions and their lines, taken out of `rest`; nothing where the form has no place for one of them."""
+    questions = rest.get("question")
+    parts: list[DraftPart] = []
+    asks: list[Ask] = []
+    groups: list[By] = []
+    for i, question in enumerate(questions if isinstance(questions, Sequence) else ()):
+        key, own = f"q{i + 1}", dict(question) if isinstance(question, Mapping) else {"": question}
+        count = own.pop("count", None)
+        words = "" if count is None else "rows" if count == "rows" else "people" if count else "none"
+        parts.append(DraftPart(key, str(own.pop("name", "")), str(own.pop("where", "")), words))
+        groups += [replace(line, question=key) for line in fill_groups(own)]
+        asks += [replace(line, question=key) for line in fill_asks(own, reasons)]
+        if own or not parts[-1].name:
+            return (), (), ()
+    rest.pop("question", None)
+    return tuple(parts), tuple(asks), tuple(groups)
+
+
+def _line(
+    kind: str,
+    column: str,
+    given: Any,
+    shared: Mapping[str, Any],
+    reasons: Mapping[str, str],
+    rest: Mapping[str, Any],
+) -> Ask | None:
+    """One line; None where the form has no place for it."""
+    reason = reasons.get(column, "")
+    if kind in COUNTED:
+        counted = _counted(given)
+        return None if counted is None else Ask(kind, column, cells=counted[0], listed=counted[1])
+    listed = ""
+    if kind == "quantiles":
+        levels = [given] if isinstance(given, int | float) else given
+        if not isinstance(levels, Sequence) or isinstance(levels, str):
+            return None
+        listed, given = write_list(levels), shared.get(column)
+    elif kind != "sums" and given is None:  # bounds of one row: a sum over rows of a person has others
+        given = shared.get(column)
+    if given is None:
+        return Ask(kind, column, listed=listed, reason=reason)
+    if given == "private":
+        return Ask(kind, column, how="private", listed=listed, reason=reason)
+    is_pair = isinstance(given, Sequence) and len(given) == 2 and all(isinstance(end, int | float) for end in given)
+    if not is_pair or "question" in rest:
+        return None
+    return Ask(kind, column, write_number(given[0]), write_number(given[1]), listed=listed, reason=reason)
+
+
+def _with_missing(rest: dict[str, Any], lines: Sequence[Ask]) -> list[Ask]:
+    """The lines with what is said of missing values, where each such column has a line."""
+    asked = {line.column for line in lines if line.kind in BOUNDED}
+    complete = rest.get("complete", ())
+    if not isinstance(complete, str) and isinstance(complete, Sequence) and set(map(str, complete)) <= asked:
+        rest.pop("complete", None)
+    else:
+        complete = ()
+    missing = rest.get("missing", {})
+    if missing == "skip":
+        rest.pop("missing")
+        missing = {}
+    if isinstance(missing, Mapping) and set(missing) <= asked:
+        rest.pop("missing", None)
+    else:
+        missing = {}
+    found = []
+    for line in lines:
+        if line.kind in BOUNDED and line.column in complete:
+            line = replace(line, missing="complete")
+        elif line.kind in BOUNDED and missing.get(line.column, "skip") != "skip":
+            line = replace(line, missing="replace", stand_in=write_number(missing[line.column]))
+        found.append(line)
+    return found
+
+
+def _counted(given: Any) -> tuple[str, str] | None:
+    """How values are given, and their text; None where the form has no place for it."""
+    if given == "found":
+        return "found", ""
+    if isinstance(given, Mapping):
+        text = write_list(given["bins"]) if set(given) == {"bins"} else write_toml({"guarantee": given})[12:].strip()
+        return "bins", text
+    if isinstance(given, Sequence) and not isinstance(given, str) and given:
+        text = write_list(given)
+        return ("listed", text) if read_list("values", text) == _plain(given) else None
+    return None
+
+
+def _plain(items: Sequence[Any]) -> list[Any]:
+    return [item.isoformat()[:10] if hasattr(item, "isoformat") else item for item in items]
+
+
+def write_number(value: Any) -> str:
+    """A number as the form shows it."""
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+_LIMITS = ("rows_per_unit", "groups_per_unit", "values_per_unit")
+
+
+def fill(fields: Mapping[str, Any], reasons: Mapping[str, str] | None = None, source: str | None = None) -> Draft:
+    """The draft of a request file; `reasons` are comments behind bounds, by column; `source` is its path.
+
+    >>> fill({"source": "a.csv", "guarantee": {"mu": 1.0}, "means": {"age": [0, 100]}, "count": True}).asks[0].high
+    '100'
+    """
+    rest = dict(fields)
+    told = read_source(rest.pop("source", ""))
+    path = os.fspath(told.data) if source is None else source
+    said: dict[str, Any] = {"source": path, "ids": told.ids or "", "unit": rest.pop("unit", "")}
+    said["promises"] = " ".join(name for name in told.said if name != "ids")
+    said |= _protection(rest.pop("guarantee", {"epsilon": 1, "delta": 1e-6}))
+    said["neighbours"] = rest.pop("neighbors", rest.pop("neighbours", "add-remove"))
+    count = rest.pop("count", False)
+    said["count"] = "rows" if count == "rows" else "people" if count else ""
+    said |= {name: str(rest.pop(name)) for name in _LIMITS if isinstance(rest.get(name), int)}
+    for name, words in (("mean_of", ("rows", "units")), ("weights", ("relative", "equal"))):
+        if isinstance(rest.get(name), str) and rest[name] in words:
+            said[name] = rest.pop(name)
+    if isinstance(rest.get("where"), str):
+        said["where"] = rest.pop("where")
+    said["derived"] = _derived(rest)
+    questions, asks, by = fill_questions(rest, reasons or {})
+    said["questions"] = questions
+    said["by"] = fill_groups(rest) + by
+    said["asks"] = fill_asks(rest, reasons or {}) + asks
+    said["commented"] = _reasons_left(rest, said["asks"])
+    said["more"] = write_toml(rest) if rest else ""
+    return Draft(**said)
+
+
+def read_reasons(text: str) -> dict[str, str]:
+    """The comments behind the keys of a request file.
+
+    >>> read_reasons("[sums]\\nmdvis = [0, 80]      # visits to a doctor in a year")
+    {'mdvis': 'visits to a doctor in a year'}
+    """
+    found = re.findall(r'^\s*(?:"([^"]+)"|([\w-]+))\s*=\s*\[[^#\n]*\]\s*#\s*(.+?)\s*$', text, re.MULTILINE)
+    return {quoted or bare: comment for quoted, bare, comment in found}
+
+
+def _reasons_left(rest: dict[str, Any], asks: Sequence[Ask]) -> str:
+    """The reasons of these lines, if the file has them as comments alone; `[about]` is rid of what the lines say."""
+    text, about = write_reasons(asks), rest.get("about")
+    if not isinstance(about, Mapping) or about.get("rationale_bounds") != text:
+        return text
+    rest["about"] = {name: value for name, value in about.items() if name != "rationale_bounds"}
+    if not rest["about"]:
+        del rest["about"]
+    return ""
+
+
+def _protection(guarantee: Any) -> dict[str, str]:
+    stated = dict(guarantee) if isinstance(guarantee, Mapping) else guarantee.to_dict()
+    way = next((name for name in ("mu", "rho") if name in stated), "epsilon")
+    return {"protection": way, **{name: write_number(value) for name, value in stated.items()}}
+
+
+def _derived(rest: dict[str, Any]) -> tuple[Derived, ...]:
+    texts = rest.get("columns")
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        return ()
+    del rest["columns"]
+    return tuple(Derived(str(name), text.strip()) for name, text in texts.items())
