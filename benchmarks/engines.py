@@ -2,7 +2,7 @@
 
 more than 1.5 ×: 20 million × 16 of Parquet, every guard on. What grows with rows is measured by growth.py.
 Of Spark's figure, 1.22 to 1.24, codes without any clamping take 1.1: Java predicts no comparison with a bound, so one
-is made where two would do (`BoxCodes.spell`).
+is made where two would do (`BoxEncoding.spell`).
 
 Calls take turns, so that other work on the machine falls on all alike. The ratio is that of processor seconds, which
 other work hardly touches (of Spark: those of its Java), best of the rounds after warming up; elapsed ones stand beside.
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding, Encoding
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark import open_session
 from gaussmith.totals.records import RecordTotals
@@ -32,14 +32,14 @@ from java import java_of, processor_seconds
 
 ROWS, COLUMNS, FILES = 1_000_000, 16, 20
 NAMES = [f"x{j}" for j in range(COLUMNS)]
-BOX = BoxCodes.for_bounds([0.0] * COLUMNS, [100.0] * COLUMNS, [50.0] * COLUMNS)
-BALL = BallCodes(np.full(COLUMNS, 50.0), 100.0)
+BOX = BoxEncoding.for_bounds([0.0] * COLUMNS, [100.0] * COLUMNS, [50.0] * COLUMNS)
+BALL = BallEncoding(np.full(COLUMNS, 50.0), 100.0)
 CLAIM_SPARK, CLAIM_DUCKDB = 1.3, 1.5
 
 Times = dict[str, list[tuple[float, float]]]
 
 
-def add_up(source: object, codes: Codes) -> None:
+def add_up(source: object, codes: Encoding) -> None:
     RecordTotals(tuple(NAMES)).total(open_source(source), codes, None)
 
 

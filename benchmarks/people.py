@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.expressions.keys import declare_groups
 from gaussmith.expressions.spelling import kinds_of, plan_derivation
@@ -34,7 +34,7 @@ CLAIM_RATIO, CLAIM_GIGABYTES, ROUNDS = 2.0, 4.0, 5
 
 
 def coding(low: float, high: float) -> Coding:
-    return Coding.of(BoxCodes.for_bounds([low], [high], [low]))
+    return Coding.of(BoxEncoding.for_bounds([low], [high], [low]))
 
 
 SPENT = PersonTotal("spent", coding(0, 200))

@@ -253,7 +253,7 @@ def plan_request(fields: dict[str, Any]) -> Planned:
     asked = [total for total in alone if total is not None]
     return Planned(
         len(plan.slots),
-        max(max(draw.size, draw.block.answers.size) for draw in plan.draws),
+        max(max(query.size, query.block.answers.size) for query in plan.queries),
         plan.total_variance,
         plan.lower_bound,
         optimality,
@@ -271,7 +271,7 @@ def _alone(question: dict[str, Any], fields: dict[str, Any]) -> float:
     plan = gm.Request("table.parquet", guarantee=gm.Guarantee(mu=1), questions=[question], **rest).plan
     if any(tie.lent_to for tie in plan.ties):
         return plan.total_variance
-    return sum(tie.apart for tie in plan.ties) + sum(d.total_variance for d in plan.draws if d.tie is None)
+    return sum(tie.apart for tie in plan.ties) + sum(d.total_variance for d in plan.queries if d.tie is None)
 
 
 def main() -> int:

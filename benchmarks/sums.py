@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding, Encoding
 from gaussmith.engines.registry import open_source
 from gaussmith.totals.records import RecordTotals
 
@@ -25,8 +25,8 @@ from findings import Findings, in_turn
 
 ROWS, COLUMNS, FILES = 1_000_000, 16, 20
 NAMES = [f"x{j}" for j in range(COLUMNS)]
-BOX = BoxCodes.for_bounds([0.0] * COLUMNS, [100.0] * COLUMNS, [50.0] * COLUMNS)
-BALL = BallCodes(np.full(COLUMNS, 50.0), 100.0)
+BOX = BoxEncoding.for_bounds([0.0] * COLUMNS, [100.0] * COLUMNS, [50.0] * COLUMNS)
+BALL = BallEncoding(np.full(COLUMNS, 50.0), 100.0)
 CLAIM_FILES, CLAIM_ARRAYS, CLAIM_MEGABYTES = 1.3, 3.0, 1500
 
 
@@ -38,12 +38,12 @@ def add_plainly(path: str) -> None:
     pl.scan_parquet(path).select(pl.col(NAMES).sum()).collect(engine="streaming")
 
 
-def add_up(source: object, codes: Codes = BOX) -> None:
+def add_up(source: object, codes: Encoding = BOX) -> None:
     opened = open_source(source)
     RecordTotals(opened.names).total(opened, codes, None)
 
 
-def add_exactly(path: str, codes: Codes = BOX) -> None:
+def add_exactly(path: str, codes: Encoding = BOX) -> None:
     add_up(path, codes)
 
 

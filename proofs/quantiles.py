@@ -83,7 +83,7 @@ def noise_of(cells: int) -> tuple[Array, Array]:
     request = gm.Request(
         "x.csv", medians=["x"], bins={"x": list(range(cells - 1))}, complete=["x"], guarantee=gm.Guarantee(mu=1)
     )
-    made = request.plan.draws[0].block.shape.features.dense()
+    made = request.plan.queries[0].block.shape.features.dense()
     return made, made @ made.T
 
 

@@ -114,17 +114,17 @@ def _person(n: float) -> dict[str, float]:
 
 
 def _truth(plan: Plan, told: Sequence[Sequence[dict[str, float]]], n: int | None = None) -> tuple[Array, ...]:
-    """The features of every draw without noise: groups × features."""
+    """The features of every query without noise: groups × features."""
     found = []
     rows = [each for some in told for each in some]
-    for i, draw in enumerate(plan.draws):
-        if draw.groups is not None and n is not None:
+    for i, query in enumerate(plan.queries):
+        if query.groups is not None and n is not None:
             here = [{"count": n * share} for share in GROUPS.values()]
         else:
-            here = rows if draw.groups is not None else [rows[min(i, len(rows) - 1)]]
-            if draw.row_rule is not None and "score" in draw.row_rule.present:
+            here = rows if query.groups is not None else [rows[min(i, len(rows) - 1)]]
+            if query.row_rule is not None and "score" in query.row_rule.present:
                 here = [{**each, "count": PRESENT * each["count"]} for each in here]
-        found.append(np.array([_features(draw.block, each) for each in here]))
+        found.append(np.array([_features(query.block, each) for each in here]))
     return tuple(found)
 
 
@@ -147,22 +147,22 @@ def _features(block: Any, told: dict[str, float]) -> Array:
 
 
 def _noise(plan: Plan, repeats: int) -> list[Array]:
-    """Production noise in the features of every draw: repeats × groups × features."""
+    """Production noise in the features of every query: repeats × groups × features."""
     found: dict[int, Array] = {}
-    for i, draw in enumerate(plan.draws):
-        if draw.tie is None:
-            block = draw.block
+    for i, query in enumerate(plan.queries):
+        if query.tie is None:
+            block = query.block
             rows = block.shape.features.shape[1]
-            z = _normals(repeats * draw.size * rows).reshape(repeats, draw.size, rows) * block.noise_scale
+            z = _normals(repeats * query.size * rows).reshape(repeats, query.size, rows) * block.noise_scale
             found[i] = z @ block.shape.features.dense().T
     for tie in plan.ties:
-        members = [tie.seen(plan.draws[i]) for i in tie.members]  # one group, where the noise is drawn anew in each
+        members = [tie.seen(plan.queries[i]) for i in tie.members]  # one group, where the noise is drawn anew in each
         units = [tie.features(members, row) for row in np.eye(tie.lift.size)]
         z = _normals(repeats * tie.copies * tie.lift.size).reshape(repeats, tie.copies, tie.lift.size) * tie.noise_scale
         for k, i in enumerate(tie.members):
             noise = np.einsum("rcl,lgf->rcgf", z, np.array([unit[k] for unit in units]))
             found[i] = noise.reshape(repeats, -1, noise.shape[-1])
-    return [found[i] for i in range(len(plan.draws))]
+    return [found[i] for i in range(len(plan.queries))]
 
 
 def _normals(size: int) -> Array:
@@ -208,7 +208,7 @@ def _measured(noisy: Sequence[Array], combination: Combination) -> Array:
     repeats = len(noisy[0])
     found = np.zeros(repeats)
     for term in combination.terms:
-        found = found + noisy[term.draw][:, term.group][:, term.places] @ term.factors
+        found = found + noisy[term.query][:, term.group][:, term.places] @ term.factors
     return found
 
 

@@ -83,8 +83,8 @@ def grouped_block(asked: str) -> Block:
     request = gm.Request(
         "nowhere.csv", bounds=BOUNDS, by=by, complete=list(BOUNDS), guarantee=GUARANTEE, **{asked: wanted}
     )
-    (draw,) = request.plan.draws
-    return draw.block
+    (query,) = request.plan.queries
+    return query.block
 
 
 def in_order(block: Block, data: Array) -> Array:

@@ -97,14 +97,14 @@ def request_for(data: pl.DataFrame, by: bool) -> gm.Request:
 
 
 def statistic_of(request: gm.Request) -> Quantiles:
-    (read,) = request.plan.draws[0].block.answers.statistics
+    (read,) = request.plan.queries[0].block.answers.statistics
     assert isinstance(read, Quantiles)
     return read
 
 
 def released(request: gm.Request, counts: Array, random: np.random.Generator) -> Noisy:
     """Releases of so many people in each cell: the last axis has the cells."""
-    block = request.plan.draws[0].block
+    block = request.plan.queries[0].block
     rows = block.shape.features.dense()
     noise = random.standard_normal((*counts.shape[:-1], rows.shape[1])) @ rows.T * block.noise_scale
     features = np.cumsum(counts, axis=-1) + noise
@@ -138,7 +138,7 @@ def of_people(n: int, by: bool, missing: float) -> Callable[[np.random.Generator
 
 
 def of_difference(n: int, missing: float) -> Callable[[np.random.Generator], Hits]:
-    """The quantiles of one group less those of another, whose noise is another draw."""
+    """The quantiles of one group less those of another, whose noise is another query."""
 
     def make(random: np.random.Generator) -> Hits:
         data = people(n, missing, random)

@@ -79,7 +79,7 @@ class Fault:
     places: tuple[tuple[str, str, str], ...]
 
 
-DRAW = "gaussmith.mechanism:_release_draw"
+DRAW = "gaussmith.mechanism:_release_query"
 PIECE = "gaussmith.totals.records:BoxKernel._add_piece"
 NOISE = "gaussmith.noise.gaussian:_draw"
 UNCLIPPED = (

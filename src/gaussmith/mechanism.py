@@ -21,10 +21,10 @@ from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
 from gaussmith.numerics.exact import Array, Integers, Words, python
 from gaussmith.planning.certified_grid import NOISE_BITS
-from gaussmith.planning.draw import AnyTie, Draw
 from gaussmith.planning.joint_people import counts_everybody
 from gaussmith.planning.lending import number_unit
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import AnyTie, Query
 from gaussmith.planning.row_rule import PAIRS, RowRule
 from gaussmith.releases.readout import ShownGroups
 from gaussmith.releases.release import Release
@@ -43,28 +43,28 @@ from gaussmith.totals.opened import (
 
 if TYPE_CHECKING:
     from gaussmith.planning.discovered_groups import Threshold
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.totals.cell_counts import FoundCells
     from gaussmith.totals.people import FoundPeople
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A plan and the opened source of each of its draws; no data value has been read."""
+    """A plan and the opened source of each of its queries; no data value has been read."""
 
     plan: Plan
     sources: tuple[Opened, ...]
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Prepared:
-    """Open plain data for a plan of one draw; refuses what does not fit. No data value is read.
+    """Open plain data for a plan of one query; refuses what does not fit. No data value is read.
 
     `columns` names the columns of the domain's coordinates where they differ from its own names; `form` says how items
     and ballots are written.
     """
     refuse_stages(plan)
     plan.certified()  # before anything is opened
-    draw = plan.draw
+    query = plan.query
     if len(plan.slots) != 1:
         raise PlanError(
             f"a plan of {len(plan.slots)} questions, with one chosen",
@@ -73,7 +73,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             code="question-released-alone",
             questions=len(plan.slots),
         )
-    block = draw.block
+    block = query.block
     block.domain.check_plain()
     if form == PAIRS and block.public_count:
         raise PlanError(
@@ -82,20 +82,23 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
             code="pairs-under-replace-one",
         )
-    rules = (plain_rule(draw, columns, form), *(RowRule(()) for _ in plan.draws[1:]))  # others count people for a tie
-    return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))
+    rules = (
+        plain_rule(query, columns, form),
+        *(RowRule(()) for _ in plan.queries[1:]),
+    )  # others count people for a tie
+    return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.queries, rules, strict=True)))
 
 
 def open_table(
     plans: Sequence[Plan], data: Any, engine: str | None = None, master: str | None = None, is_made_up: bool = False
 ) -> Source:
-    """The table of a request, opened once for the draws of all its stages. No data value is read.
+    """The table of a request, opened once for the queries of all its stages. No data value is read.
 
     Files are read by `engine`, with Spark at `master`. Columns whose types a plan relied on must still have them,
     unless the data `is_made_up` for the plans.
     """
-    draws = [draw for plan in plans for draw in plan.certified().draws]  # before anything is opened
-    rules = [draw.row_rule for draw in draws if draw.row_rule is not None]
+    queries = [query for plan in plans for query in plan.certified().queries]  # before anything is opened
+    rules = [query.row_rule for query in queries if query.row_rule is not None]
     relied_on = [name for rule in rules for name in rule.complete_by_type]
     if relied_on and not is_made_up:
         from gaussmith.engines.complete_columns import check_never_missing
@@ -109,13 +112,13 @@ def open_table(
 
 
 def prepare_request(plan: Plan, data: Any, is_made_up: bool = False) -> Prepared:
-    """Fit the table of a request to every draw of a plan; refuses what does not fit. No data value is read.
+    """Fit the table of a request to every query of a plan; refuses what does not fit. No data value is read.
 
     A table that `open_table` has opened is taken as it is.
     """
     plan.certified()
     table = data if isinstance(data, Source) else open_table([plan], data, is_made_up=is_made_up)
-    opened = tuple(_open(table, draw) for draw in plan.draws)
+    opened = tuple(_open(table, query) for query in plan.queries)
     check_once(table, len(scans_of(opened)))
     return Prepared(plan, opened)
 
@@ -136,7 +139,7 @@ def read_kinds(
 
 
 def kinds_of_keys(prepared: Prepared) -> list[tuple[str, ...]]:
-    """Of each draw the kinds of the columns in which keys are found; nothing for draws that find none."""
+    """Of each query the kinds of the columns in which keys are found; nothing for queries that find none."""
     from gaussmith.totals.people import FoundPeople
 
     each = (opened.summation for opened in prepared.sources)
@@ -148,14 +151,14 @@ def check_stages(first: Prepared, last: Prepared) -> None:
     check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))
 
 
-def _open(data: Any, draw: Draw) -> Opened:
-    opened = open_data(data, draw)
+def _open(data: Any, query: Query) -> Opened:
+    opened = open_data(data, query)
     rehearse(opened)
     return opened
 
 
 def release(prepared: Prepared, progress: Progress | None = None) -> Release:
-    """The planned answers with exact noise. Reads the data once for each draw, or for several that share a scan.
+    """The planned answers with exact noise. Reads the data once for each query, or for several that share a scan.
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
@@ -167,15 +170,15 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
 
 
 def add_up(prepared: Prepared, progress: Progress | None = None) -> list[Sequence[Totals]]:
-    """The exact totals of every draw, of each group in order; none where groups are found."""
+    """The exact totals of every query, of each group in order; none where groups are found."""
     sources = prepared.sources
-    plain = [i for i, draw in enumerate(prepared.plan.draws) if draw.groups is None or not draw.groups.is_found]
+    plain = [i for i, query in enumerate(prepared.plan.queries) if query.groups is None or not query.groups.is_found]
     added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
     return [added.get(i, []) for i in range(len(sources))]
 
 
 def refuse_stages(plan: Plan) -> None:
-    """Refuse a plan with stages before it: its draws are guessed."""
+    """Refuse a plan with stages before it: its queries are guessed."""
     if plan.staging is not None:
         raise PlanError(
             "the plan of a request in stages",
@@ -186,56 +189,58 @@ def refuse_stages(plan: Plan) -> None:
 
 
 def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
-    """The row rule of each draw with what its source's schema says; None where nothing is to be said."""
-    draws = prepared.plan.draws
-    return tuple(opened.told_rule(draw.block.substitutes) for draw, opened in zip(draws, prepared.sources, strict=True))
+    """The row rule of each query with what its source's schema says; None where nothing is to be said."""
+    queries = prepared.plan.queries
+    return tuple(
+        opened.told_rule(query.block.substitutes) for query, opened in zip(queries, prepared.sources, strict=True)
+    )
 
 
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
-    """Noise meets the exact sums, here and nowhere else: of each draw those of every group, in order."""
-    for draw, each in zip(plan.draws, totals, strict=True):
-        check_sums(draw, each)
-    own = {i: draw for i, draw in enumerate(plan.draws) if draw.tie is None}
-    found = {i: _release_draw(draw, totals[i]) for i, draw in own.items() if draw.block.lender is None}
+    """Noise meets the exact sums, here and nowhere else: of each query those of every group, in order."""
+    for query, each in zip(plan.queries, totals, strict=True):
+        check_sums(query, each)
+    own = {i: query for i, query in enumerate(plan.queries) if query.tie is None}
+    found = {i: _release_query(query, totals[i]) for i, query in own.items() if query.block.lender is None}
     found |= _release_ties(plan, totals)
-    noisy, records = zip(*(found[i] for i in range(len(plan.draws))), strict=True)
+    noisy, records = zip(*(found[i] for i in range(len(plan.queries))), strict=True)
     return Release(plan, noisy, records, (None,) * len(found))
 
 
 def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -> Release:
-    """As `release_totals`, where some groups are found: one draw of each such question decides which are shown."""
+    """As `release_totals`, where some groups are found: one query of each such question decides which are shown."""
     from gaussmith.planning.discovered_groups import threshold_of
 
     plan, sources = prepared.plan, prepared.sources
     noisy: dict[int, tuple[Array, int | None]] = {}
     shown: dict[int, ShownGroups] = {}
-    for i, draw in enumerate(plan.draws):
-        if draw.groups is None or not draw.groups.is_found:
-            if draw.tie is None and draw.block.lender is None:
-                check_sums(draw, totals[i])
-                noisy[i] = _release_draw(draw, totals[i])
-        elif (threshold := threshold_of(draw)) is not None:
-            passed = _pass(draw, threshold, sources[i])
-            others = [j for j, other in enumerate(plan.draws) if _finds_alike(draw, other) and j != i]
+    for i, query in enumerate(plan.queries):
+        if query.groups is None or not query.groups.is_found:
+            if query.tie is None and query.block.lender is None:
+                check_sums(query, totals[i])
+                noisy[i] = _release_query(query, totals[i])
+        elif (threshold := threshold_of(query)) is not None:
+            passed = _pass(query, threshold, sources[i])
+            others = [j for j, other in enumerate(plan.queries) if _finds_alike(query, other) and j != i]
             shown |= dict.fromkeys([i, *others], passed.groups)
-            noisy[i] = _release_shown(draw, sources[i], passed, passed.noisy), None
-            noisy |= {j: (_release_shown(plan.draws[j], sources[j], passed, None), None) for j in others}
-    for i, draw in enumerate(plan.draws):
-        if draw.tie is not None or draw.block.lender is not None:
-            check_sums(draw, totals[i])
+            noisy[i] = _release_shown(query, sources[i], passed, passed.noisy), None
+            noisy |= {j: (_release_shown(plan.queries[j], sources[j], passed, None), None) for j in others}
+    for i, query in enumerate(plan.queries):
+        if query.tie is not None or query.block.lender is not None:
+            check_sums(query, totals[i])
     noisy |= _release_ties(plan, totals)
-    features, records = zip(*(noisy[i] for i in range(len(plan.draws))), strict=True)
-    found = tuple(shown.get(i) for i in range(len(plan.draws)))
+    features, records = zip(*(noisy[i] for i in range(len(plan.queries))), strict=True)
+    found = tuple(shown.get(i) for i in range(len(plan.queries)))
     return Release(plan, features, records, (None,) * len(features), shown=found)
 
 
-def _finds_alike(draw: Draw, other: Draw) -> bool:
-    return other.groups is not None and other.groups.is_found and _which(other) == _which(draw)
+def _finds_alike(query: Query, other: Query) -> bool:
+    return other.groups is not None and other.groups.is_found and _which(other) == _which(query)
 
 
-def _which(draw: Draw) -> int:
-    assert isinstance(draw.groups, FoundGroups)
-    return draw.groups.which
+def _which(query: Query) -> int:
+    assert isinstance(query.groups, FoundGroups)
+    return query.groups.which
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,20 +254,20 @@ class _Passed:
     noisy: list[int] = field(repr=False)
 
 
-def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
+def _pass(query: Query, threshold: Threshold, opened: Opened) -> _Passed:
     """Every key that somebody has meets its noise; those that pass are kept. Nothing else of them is."""
     import polars as pl
 
     from gaussmith.totals.found_keys import codes_of, keys_of
 
-    assert isinstance(draw.groups, FoundGroups)
+    assert isinstance(query.groups, FoundGroups)
     summation = cast("FoundPeople", opened.summation)
     keys, kept = summation.keys, []
     for batch in summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
         looked_at = 2 if threshold.has_spare else 1
-        draws = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
-        noise, spare_noise = draws[0], draws[-1]  # without a spare number nothing looks at the second
+        queries = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
+        noise, spare_noise = queries[0], queries[-1]  # without a spare number nothing looks at the second
         shows = threshold.shows(people, noise, spare, spare_noise)
         bars = threshold.bars(spare[shows], spare_noise[shows])
         passed = batch.filter(pl.Series(shows, dtype=pl.Boolean))
@@ -274,9 +279,9 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     noisy = [threshold.people(int(n)) + int(z) for n, z in zip(found["n"], found["z"], strict=True)]
     bars = found["b"].to_numpy()
     order = sorted(range(len(labels)), key=lambda i: tuple(map(_sorted_as, labels[i])))
-    if draw.groups.top is not None:  # of equal counts those with the first keys
+    if query.groups.top is not None:  # of equal counts those with the first keys
         ranked = sorted(order, key=lambda i: -noisy[i])
-        order = ranked[: draw.groups.top]
+        order = ranked[: query.groups.top]
         if len(ranked) > len(order):
             bars = np.maximum(bars, noisy[ranked[len(order)]] / threshold.people(1))
     found = found[order]
@@ -289,10 +294,10 @@ def _sorted_as(key: str | int | bool) -> tuple[int, Any]:
     return (1, key.encode()) if isinstance(key, str) else (0, key)
 
 
-def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
-    """The noisy features of the groups that were shown; `counts` are the noisy integers by which this draw decided."""
+def _release_shown(query: Query, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
+    """The noisy features of the groups that were shown; `counts` are the noisy integers by which this query decided."""
     summation = cast("FoundPeople | FoundCells", opened.summation)
-    block, size = draw.block, len(passed.groups.labels)
+    block, size = query.block, len(passed.groups.labels)
     if counts is not None and not block.codes.width:
         totals: Sequence[Totals] = [Totals([], int(n)) for n in passed.people]
     else:
@@ -310,10 +315,10 @@ def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int
     return np.array(found, float).reshape(size, block.shape.features.shape[0])
 
 
-def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:
-    """The noisy features of one draw, fresh noise for every group, empty or not; and the public number of records."""
-    block = draw.block
-    lifted = lift_groups(draw, totals)
+def _release_query(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """The noisy features of one query, fresh noise for every group, empty or not; and the public number of records."""
+    block = query.block
+    lifted = lift_groups(query, totals)
     m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
     if isinstance(lifted, np.ndarray):
@@ -322,18 +327,18 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     else:
         noisy = (add(y, z).astype(float) / block.grid.scale for y, z in zip(lifted, noise, strict=True))
         features = np.array([block.shape.features.times(y) for y in noisy])
-    public = totals[0].records if block.public_count and not draw.hides_membership else None
+    public = totals[0].records if block.public_count and not query.hides_membership else None
     if public is not None and block.shape.public is not None:
         features = features + public * block.shape.public
     return features, public
 
 
-def sample_draw(draw: Draw, totals: Totals, times: int) -> Array:
+def sample_query(query: Query, totals: Totals, times: int) -> Array:
     """The noisy features of so many releases of the same totals of one group: for audits, never for a release.
 
     The totals are lifted once; noise is drawn, added and read as in a release.
     """
-    return _release_draw(draw, RepeatedTotals(totals, times))[0]
+    return _release_query(query, RepeatedTotals(totals, times))[0]
 
 
 def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:
@@ -344,35 +349,35 @@ def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:
 
 
 def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, tuple[Array, int | None]]:
-    """The noisy features of draws that share their noise, and of those that take the number of everybody from it."""
+    """The noisy features of queries that share their noise, and of those that take the number of everybody from it."""
     found: dict[int, tuple[Array, int | None]] = {}
     for tie in plan.ties:
-        seen = {i: tie.seen(plan.draws[i]) for i in (*tie.members, *tie.lent_to)}
+        seen = {i: tie.seen(plan.queries[i]) for i in (*tie.members, *tie.lent_to)}
         each = [_release_tie(tie, seen, totals_in(plan, tie, totals, k)) for k in range(tie.copies)]
         for i in (*tie.members, *tie.lent_to):
             found[i] = np.vstack([features[i] for features in each]), None
-            if tie.copies > 1 and plan.draws[i].groups is None:  # a histogram, of which every value is a group
+            if tie.copies > 1 and plan.queries[i].groups is None:  # a histogram, of which every value is a group
                 found[i] = found[i][0].reshape(1, -1), None
     return found
 
 
 def totals_in(plan: Plan, tie: AnyTie, totals: Sequence[Sequence[Totals]], k: int) -> dict[int, Sequence[Totals]]:
-    """What a noise is added to: the totals of all draws, or of one group where it is drawn anew in each."""
+    """What a noise is added to: the totals of all queries, or of one group where it is drawn anew in each."""
     chosen = {i: totals[i] for i in (*tie.members, *tie.lent_to)}
     if tie.groups is None:
         return chosen
-    return {i: [each[k] if plan.draws[i].groups else Totals([], int(each[0].sums[k]))] for i, each in chosen.items()}
+    return {i: [each[k] if plan.queries[i].groups else Totals([], int(each[0].sums[k]))] for i, each in chosen.items()}
 
 
-def _release_tie(tie: AnyTie, seen: Mapping[int, Draw], totals: Mapping[int, Sequence[Totals]]) -> dict[int, Array]:
-    """The noisy features of all draws of a noise, drawn once: in one group where it is drawn anew in each."""
-    draws = [seen[i] for i in tie.members]
-    lifted = lift_members(tie, [(draw, totals[i]) for i, draw in zip(tie.members, draws, strict=True)])
+def _release_tie(tie: AnyTie, seen: Mapping[int, Query], totals: Mapping[int, Sequence[Totals]]) -> dict[int, Array]:
+    """The noisy features of all queries of a noise, drawn once: in one group where it is drawn anew in each."""
+    queries = [seen[i] for i in tie.members]
+    lifted = lift_members(tie, [(query, totals[i]) for i, query in zip(tie.members, queries, strict=True)])
     noise = normal_integers(len(lifted), NOISE_BITS)
     noisy = add(lifted, noise).astype(float) / tie.grid[1]
-    found = dict(zip(tie.members, tie.features(draws, noisy), strict=True))
+    found = dict(zip(tie.members, tie.features(queries, noisy), strict=True))
     if tie.lent_to:
-        lender = cast("Tie", tie)
+        lender = cast("JointNoise", tie)
         assert lender.people is not None
         everybody = totals[lender.members[lender.people]][0].records
         for i in lender.borrowers:
@@ -380,40 +385,40 @@ def _release_tie(tie: AnyTie, seen: Mapping[int, Draw], totals: Mapping[int, Seq
     return found
 
 
-def lift_centred(draw: Draw, totals: Totals, everybody: int) -> Integers:
-    """The integers to which the noise of a draw around a centre is added: everybody who is counted adds the centre."""
-    block = draw.block
+def lift_centred(query: Query, totals: Totals, everybody: int) -> Integers:
+    """The integers to which the noise of a query around a centre is added: everybody who is counted adds the centre."""
+    block = query.block
     absent = 0 if block.shape.absent is None else everybody - totals.records
     if absent < 0:  # the table has changed while it was read
         raise data_error()
     return block.grid.lifted(block.codes, totals.sums, totals.records, absent)
 
 
-def _release_centred(draw: Draw, totals: Totals, everybody: int, tie: Tie, lender: Array) -> Array:
-    """The noisy features of a draw around a centre, with the noisy number of everybody that a tie has."""
-    block = draw.block
-    lifted = lift_centred(draw, totals, everybody)
+def _release_centred(query: Query, totals: Totals, everybody: int, tie: JointNoise, lender: Array) -> Array:
+    """The noisy features of a query around a centre, with the noisy number of everybody that a tie has."""
+    block = query.block
+    lifted = lift_centred(query, totals, everybody)
     noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS)).astype(float) / block.grid.scale
     return block.shape.features.times(np.append(noisy, tie.number(lender) * number_unit(block)))[None]
 
 
-def lift_members(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
+def lift_members(tie: AnyTie, members: Sequence[tuple[Query, Sequence[Totals]]]) -> list[int]:
     """The integers to which the noise of a tie is added."""
-    draws = [draw for draw, _ in members]
-    cores = [_cores(draw, tie, totals) for draw, totals in members]
+    queries = [query for query, _ in members]
+    cores = [_cores(query, tie, totals) for query, totals in members]
     people = 0 if tie.people is None else members[tie.people][1][0].records
     if not tie.is_steady(cores, people):
         raise data_error()
-    return tie.lifted(draws, cores, people)
+    return tie.lifted(queries, cores, people)
 
 
-def _cores(draw: Draw, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence[int]]:
-    """The summed cores of the groups of a tied draw, in integers: columns, then the number of people in the group."""
-    codes = draw.block.codes
+def _cores(query: Query, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence[int]]:
+    """The summed cores of the groups of a tied query, in integers: columns, then the number of people in the group."""
+    codes = query.block.codes
     found = [python(codes.centred(each.sums, each.records)) for each in totals]
-    if free_marks(draw.block.domain) is not None:
+    if free_marks(query.block.domain) is not None:
         return [[count] for count in found[0]]
-    if counts_everybody(draw, tie.where):
+    if counts_everybody(query, tie.where):
         return list(found)
     return [[*core, each.records] for core, each in zip(found, totals, strict=True)]
 

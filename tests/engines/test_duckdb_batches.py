@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines import duckdb as engine
 from gaussmith.engines.registry import open_source
 from gaussmith.totals.records import RecordTotals
@@ -29,7 +29,7 @@ def test_columns_with_and_without_gaps_have_the_same_codes(
     frame = pl.DataFrame(whole)
     if gaps:  # in one batch alone: the others are read in place
         frame = frame.with_columns(pl.when(pl.int_range(pl.len()) != 9_000).then(pl.all()))
-    codes = BoxCodes.for_bounds([10.0] * len(TYPES), [90.0] * len(TYPES), [50.0] * len(TYPES))
+    codes = BoxEncoding.for_bounds([10.0] * len(TYPES), [90.0] * len(TYPES), [50.0] * len(TYPES))
     connection = duckdb.connect()
     connection.register("frame", frame.to_arrow())
     connection.execute("create table t as select * from frame")

@@ -19,13 +19,13 @@ import pytest
 from refusals import refused
 from summing import total_groups, total_people
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.expressions.keys import declare_groups
 from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
 
-ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))
+ONE = Coding.of(BoxEncoding.for_bounds([0], [1], [0]))
 SECONDS = 2**61
 """In milliseconds, 64 bits take these seconds for 0."""
 

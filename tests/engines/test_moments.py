@@ -65,15 +65,15 @@ def test_people_and_groups(
         held, covariance=BOUNDS, unit=unit, mean_of="units", guarantee=gm.Guarantee(mu=1),
         **groups | ({"groups_per_unit": 2} if by and unit else {}),
     )  # fmt: skip
-    (draw,) = request_.plan.draws
-    found = total(open_data(open_source(held, columns=data.columns), draw))
+    (query,) = request_.plan.queries
+    found = total(open_data(open_source(held, columns=data.columns), query))
     rows = [row for row in data.iter_rows(named=True) if present(row)]
     for totals, key in zip(found, ["f", "m"] if by else [None], strict=True):
         mine: dict[Any, list[dict[str, Any]]] = {}
         for i, row in enumerate(rows):
             if key is None or row["sex"] == key:
                 mine.setdefault(i if unit is None else row["person"], []).append(row)
-        assert (list(totals.sums), totals.records) == wanted(draw.block.codes, list(mine.values()))
+        assert (list(totals.sums), totals.records) == wanted(query.block.codes, list(mine.values()))
 
 
 @pytest.mark.parametrize("by", [None, "sex"])
@@ -86,9 +86,9 @@ def test_rows_of_people(engine: str, by: str | None, tmp_path: Path, request: py
     asked = gm.Request(
         held, covariance=BOUNDS, unit="person", rows_per_unit=k, guarantee=gm.Guarantee(mu=1), **groups
     )  # fmt: skip
-    (draw,) = asked.plan.draws
-    codes = draw.block.codes
-    found = total(open_data(open_source(held, columns=data.columns), draw))
+    (query,) = asked.plan.queries
+    codes = query.block.codes
+    found = total(open_data(open_source(held, columns=data.columns), query))
     rows = [row for row in data.iter_rows(named=True) if present(row)]
     for totals, key in zip(found, ["f", "m"] if by else [None], strict=True):
         mine: dict[Any, list[list[int]]] = {}

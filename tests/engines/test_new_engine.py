@@ -13,7 +13,7 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.engines.engine import AddUp, Engine, Progress, Totals, Words, frame_places, valued_columns
 from gaussmith.engines.files import Files
 from gaussmith.engines.polars import POLARS
@@ -74,7 +74,7 @@ class Toy:
         return ToyTable(found.rows(), dict(found.schema))
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         frame = self.frame(source, source.names or ()).collect().to_native()
         if not columns:

@@ -18,7 +18,7 @@ from refusals import refused
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, ExpressionError, SourceError
@@ -28,7 +28,7 @@ from gaussmith.totals.features import Coding, Contribution, RowSum
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)
-ONE = BoxCodes.for_bounds([0], [4096], [0])
+ONE = BoxEncoding.for_bounds([0], [4096], [0])
 
 
 def answers(source: Any, **asked: Any) -> list[float]:
@@ -167,7 +167,7 @@ def test_filters_that_are_constant(where: str, rows: int) -> None:
 def test_people_of_a_source_that_changes_between_queries_are_refused() -> None:
     """Blocks of features must see the same people."""
     features = tuple(
-        RowSum("a", Coding.of(BoxCodes.for_bounds([0], [j + 1], [0]))) for j in range(DUCKDB.max_features + 1)
+        RowSum("a", Coding.of(BoxEncoding.for_bounds([0], [j + 1], [0]))) for j in range(DUCKDB.max_features + 1)
     )
     # Of each query's rows a random part: two queries over ten thousand people agree once in a hundred times.
     relation = duckdb.connect().sql("select i::double a, i p, 'x' k from range(10000) r(i) where random() < 0.5")

@@ -15,7 +15,7 @@ from refusals import refused
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.duckdb import list_files, read_files
 from gaussmith.engines.files import Files
 from gaussmith.engines.registry import open_source
@@ -24,7 +24,7 @@ from gaussmith.expressions.spelling import kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, Contribution, RowSum
 
 ENGINES = ["polars", "duckdb"]
-ONE = BoxCodes.for_bounds([0], [4096], [0])
+ONE = BoxEncoding.for_bounds([0], [4096], [0])
 UNIT = float(ONE.scale[0])
 
 ODD = {

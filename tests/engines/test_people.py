@@ -16,7 +16,7 @@ import pytest
 from refusals import Expected, refusal, refused
 from summing import engine_under, sum_groups, sum_people, total_groups, total_people
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.duckdb import DUCKDB, plain_relation
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.polars import POLARS
@@ -82,7 +82,7 @@ def table(rows: int) -> pl.DataFrame:
 
 
 def coding(low: float, high: float, substitute: float) -> Coding:
-    return Coding.of(BoxCodes.for_bounds([low], [high], [substitute]))
+    return Coding.of(BoxEncoding.for_bounds([low], [high], [substitute]))
 
 
 FEATURES = (

@@ -223,7 +223,7 @@ def test_notes_and_saved_plans_hold_the_numbers() -> None:
     assert "only people where visits >= 2" in release.notes()
     again = gm.Release.from_json(release.to_json())
     assert again.notes() == release.notes()
-    rule = request.plan.draws[0].row_rule
+    rule = request.plan.queries[0].row_rule
     assert rule is not None
     assert RowRule.from_dict(rule.to_dict()) == rule
 

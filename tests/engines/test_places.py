@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.duckdb import AS_THEY_ARE, DUCKDB
 from gaussmith.engines.engine import array_places
 from gaussmith.engines.registry import open_source
@@ -132,7 +132,7 @@ def test_columns_of_every_type_of_duckdb_have_the_codes_of_polars() -> None:
     assert kinds >= AS_THEY_ARE
     names = tuple(columns)
     for low, high, stand_in in ((0, 100, 7), (-3.5, 60.25, 0), (50, 51, 50.5), (-1e9, 1e300, 3)):
-        codes = BoxCodes.for_bounds([low] * len(names), [high] * len(names), [stand_in] * len(names))
+        codes = BoxEncoding.for_bounds([low] * len(names), [high] * len(names), [stand_in] * len(names))
         (there,) = RecordTotals(names).total(open_source(connection.sql("select * from rows")), codes, None)
         (here,) = RecordTotals(names).total(open_source(frame), codes, None)
         doubles = frame.select(pl.all().cast(pl.Float64)).to_numpy()

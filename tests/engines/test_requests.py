@@ -73,7 +73,7 @@ def test_every_engine_gives_the_same_integers(engine: str, name: str, tmp_path: 
 
 
 def integers(plan: gm.Plan, source: Any) -> list[list[tuple[list[int], int]]]:
-    """The totals of every group of every draw."""
+    """The totals of every group of every query."""
     found = total_all(mechanism.prepare_request(plan, source).sources)
     return [[([int(s) for s in each.sums], each.records) for each in groups] for groups in found]
 
@@ -93,7 +93,7 @@ def test_every_engine_gives_the_same_integers_to_tables_of_the_same_keys(engine:
     found = []
     for data in (TABLE, SOURCES[engine](tmp_path)):
         totals = total_all(mechanism.prepare_request(plan, data).sources)
-        found.append(mechanism.lift_members(tie, [(plan.draws[i], totals[i]) for i in tie.members]))
+        found.append(mechanism.lift_members(tie, [(plan.queries[i], totals[i]) for i in tie.members]))
     assert found[0] == found[1] and any(found[0])
 
 

@@ -18,24 +18,24 @@ from refusals import refused
 from summing import total_people, total_records
 
 import gaussmith as gm
-from gaussmith.domains.cells import CellCodes
-from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.encoding import BallCodes, BoxCodes, Codes
+from gaussmith.domains.cells import CellEncoding
+from gaussmith.domains.counts import CountEncoding
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding, Encoding
 from gaussmith.domains.features import TOTAL
-from gaussmith.domains.moments import MomentCodes, coarse_codes
+from gaussmith.domains.moments import MomentEncoding, coarse_codes
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source
 from gaussmith.expressions.spelling import as_number, kinds_of, plan_derivation
-from gaussmith.papers.ball_moments import BallMomentCodes
-from gaussmith.papers.looks import ColumnCellCodes, LengthCellCodes
-from gaussmith.papers.points import PointCodes
-from gaussmith.papers.sparse import SparseCodes
-from gaussmith.papers.votes import VoteCodes
+from gaussmith.papers.ball_moments import BallMomentEncoding
+from gaussmith.papers.looks import ColumnCellEncoding, LengthCellEncoding
+from gaussmith.papers.points import PointEncoding
+from gaussmith.papers.sparse import SparseEncoding
+from gaussmith.papers.votes import VoteEncoding
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
 from gaussmith.totals.opened import open_data, total
-from gaussmith.totals.records import MaskedCodes
+from gaussmith.totals.records import MaskedEncoding
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
@@ -88,34 +88,34 @@ def table(rows: int) -> pl.DataFrame:
 
 LOW = [0.0, 0, -(2.0**62), 2.0**53, -100, 10, -1e9, 0, -5e9, -1e27, -1e37, -1, 1e9 - 1]
 HIGH = [100.0, 1 / 3, 2.0**62, 2.0**63, 100, 60000, 1.5e9, 1, 5e9, 1e27, 1e38, 2, 1e9 + 1]
-BOX = BoxCodes.for_bounds(LOW, HIGH, [50, 0.1, 7, 2.0**60, 0, 11.5, 0, 0.5, 0.01, 0, 3, 1.5, 1e9])
-BALL = BallCodes((np.array(LOW) + np.array(HIGH)) / 2, 1e20)
-SMALL_BALL = BallCodes(np.zeros(13), 2.5e-308)
-ELLIPSOID = BallCodes(BALL.centre, (np.array(HIGH) - np.array(LOW)) * 1.7)
+BOX = BoxEncoding.for_bounds(LOW, HIGH, [50, 0.1, 7, 2.0**60, 0, 11.5, 0, 0.5, 0.01, 0, 3, 1.5, 1e9])
+BALL = BallEncoding((np.array(LOW) + np.array(HIGH)) / 2, 1e20)
+SMALL_BALL = BallEncoding(np.zeros(13), 2.5e-308)
+ELLIPSOID = BallEncoding(BALL.centre, (np.array(HIGH) - np.array(LOW)) * 1.7)
 CODINGS: dict[str, Any] = {
     "box": BOX,
     "ball": BALL,
     "small ball": SMALL_BALL,
     "ellipsoid": ELLIPSOID,
-    "counts": CountCodes(13, at_most=4),
-    "all counts": CountCodes(13, at_most=13),
-    "votes": VoteCodes(13),
-    "sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=5),
-    "points": PointCodes(
+    "counts": CountEncoding(13, at_most=4),
+    "all counts": CountEncoding(13, at_most=13),
+    "votes": VoteEncoding(13),
+    "sparse": SparseEncoding.for_bounds(np.array(HIGH), at_most=5),
+    "points": PointEncoding(
         np.array([np.array(LOW), np.array(HIGH), (np.array(LOW) + np.array(HIGH)) / 2, np.array(LOW)])
     ),
-    "moments": MomentCodes(
+    "moments": MomentEncoding(
         coarse_codes(np.array(LOW), np.array(HIGH), BOX.substitute, None),
         (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6)),
     ),
-    "ball moments": BallMomentCodes(BALL, (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6))),
-    "column cells": ColumnCellCodes(np.linspace(LOW, HIGH, 5).T),
-    "column cells at odd edges": ColumnCellCodes(
+    "ball moments": BallMomentEncoding(BALL, (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6))),
+    "column cells": ColumnCellEncoding(np.linspace(LOW, HIGH, 5).T),
+    "column cells at odd edges": ColumnCellEncoding(
         np.tile([-1e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.25, 17.25, 50.0, 50.0, 100.0, 1e308], (13, 1))
     ),
-    "lengths": LengthCellCodes(BALL.centre, ELLIPSOID.scale, np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.0, 1e300])),
-    "lengths of small numbers": LengthCellCodes(np.zeros(13), np.full(13, 1e300), 2.0 ** np.arange(-300, 900, 100)),
-    "all sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=13),
+    "lengths": LengthCellEncoding(BALL.centre, ELLIPSOID.scale, np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.0, 1e300])),
+    "lengths of small numbers": LengthCellEncoding(np.zeros(13), np.full(13, 1e300), 2.0 ** np.arange(-300, 900, 100)),
+    "all sparse": SparseEncoding.for_bounds(np.array(HIGH), at_most=13),
 }
 
 
@@ -175,9 +175,9 @@ def test_ballots(engine: str, tmp_path: Path, request: pytest.FixtureRequest) ->
     data = pl.DataFrame(rows, schema=list("abcd"), orient="row").cast(pl.Float64)
     source = opened(engine, data, tmp_path, request)
     names = None if source.names is None else data.columns
-    assert total_records(source, VoteCodes(4), names) == expected(data, VoteCodes(4))
+    assert total_records(source, VoteEncoding(4), names) == expected(data, VoteEncoding(4))
     if source.names is not None and engine != "pyarrow reader":  # an array has all its columns; a reader is read once
-        assert total_records(source, BoxCodes.for_bounds([], [], []), []) == Totals([], len(rows))
+        assert total_records(source, BoxEncoding.for_bounds([], [], []), []) == Totals([], len(rows))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -208,8 +208,8 @@ def test_the_table_of_engines_is_complete() -> None:
     covered = {"polars", "pandas", "pyarrow", "duckdb", "_duckdb", "pyspark"}
     assert {module for engine in registry.ENGINES.values() for module in engine.modules} == covered
     assert {"polars eager", "pandas", "pyarrow table", "duckdb", "spark"} <= set(ENGINES)
-    several = {CellCodes, MaskedCodes}  # cells, and codings of several draws at once, are tried elsewhere
-    assert {type(codes) for codes in CODINGS.values()} == set(Codes.__subclasses__()) - several
+    several = {CellEncoding, MaskedEncoding}  # cells, and codings of several draws at once, are tried elsewhere
+    assert {type(codes) for codes in CODINGS.values()} == set(Encoding.__subclasses__()) - several
     formats = {"parquet": "Parquet", "ipc": "Arrow IPC", "csv": "CSV", "tsv": "TSV", "json lines": "JSON lines"}
     assert set(formats.values()) == set(files.FORMATS.values()) and set(formats) <= set(ENGINES)
 
@@ -228,7 +228,7 @@ def test_wide_boxes_and_balls_in_blocks(tmp_path: Path) -> None:
     rows = random.normal(0, 1, (50, 70))
     rows[3, 69] = np.nan
     data = pl.DataFrame({f"x{j}": rows[:, j] for j in range(70)})
-    for codes in (BoxCodes.for_bounds([-1.0] * 70, [2.0] * 70, [0.25] * 70), BallCodes(np.full(70, 0.1), 7.0)):
+    for codes in (BoxEncoding.for_bounds([-1.0] * 70, [2.0] * 70, [0.25] * 70), BallEncoding(np.full(70, 0.1), 7.0)):
         wanted = expected(data, codes)
         assert total_records(open_source(rows), codes) == wanted
         assert total_records(open_source(data), codes) == wanted
@@ -238,4 +238,4 @@ def test_wide_boxes_and_balls_in_blocks(tmp_path: Path) -> None:
 def test_missing_booleans_of_plain_pandas_are_refused_before_they_are_looked_at() -> None:
     frame = table(30).select("yes").to_pandas()
     with refused("column-of-objects", column="yes"):
-        total_records(open_source(frame), BoxCodes.for_bounds([0], [1], [0]))
+        total_records(open_source(frame), BoxEncoding.for_bounds([0], [1], [0]))

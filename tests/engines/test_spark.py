@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from summing import total_records
 
-from gaussmith.domains.counts import CountCodes
-from gaussmith.domains.encoding import BallCodes, BoxCodes
+from gaussmith.domains.counts import CountEncoding
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark import BLOCK_COLUMNS, read_numbers, total_frame
-from gaussmith.papers.sparse import SparseCodes
+from gaussmith.papers.sparse import SparseEncoding
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 
@@ -50,7 +50,7 @@ def test_boxes_record_by_record(spark: Any) -> None:
         [random.normal(0, 1, 8) * 10.0 ** random.integers(-6, 6, 8), [-1e300, 0, 1e-290, -3, -8e307, 0]]
     )
     high = low + np.concatenate([10.0 ** random.uniform(-5, 5, 8), [1e300, 1, 1e-280, 0.1, 1.7e308, 1.7e308]])
-    codes = BoxCodes.for_bounds(low, high, low + (high - low) * random.uniform(0, 1, 14))
+    codes = BoxEncoding.for_bounds(low, high, low + (high - low) * random.uniform(0, 1, 14))
     rows = nasty(300, 14, low, high)
     rows[:100] = codes.low + np.floor(random.uniform(0, codes.steps, (100, 14))) / codes.scale + 0.5 / codes.scale
     assert code_on(spark, rows, codes) == codes.encode(rows).tolist()
@@ -59,7 +59,7 @@ def test_boxes_record_by_record(spark: Any) -> None:
 @pytest.mark.parametrize("d", [1, 2, 40])
 def test_balls_record_by_record(d: int, spark: Any) -> None:
     random = np.random.default_rng()
-    codes = BallCodes(random.normal(size=d), 10.0 ** random.uniform(-5, 5, d))
+    codes = BallEncoding(random.normal(size=d), 10.0 ** random.uniform(-5, 5, d))
     rows = codes.centre + random.normal(size=(150, d)) * codes.radius * 2.0 ** random.integers(-40, 40, (150, 1))
     rows[:30] = np.where(random.random((30, d)) < 0.2, random.choice(EDGES, (30, d)), rows[:30])
     rows[30:33] = codes.centre
@@ -70,13 +70,13 @@ def test_balls_record_by_record(d: int, spark: Any) -> None:
 def test_counts_and_sparse_sums_record_by_record(k: int, spark: Any) -> None:
     rows = nasty(200, 7, -2, 2)
     rows[:50] = np.random.default_rng().choice([0.0, 1.0, -1.0, 0.5], (50, 7))  # many ties
-    for codes in (CountCodes(7, k), SparseCodes.for_bounds([1, 1, 1, 0.5, 2, 1e-3, 1], k)):
+    for codes in (CountEncoding(7, k), SparseEncoding.for_bounds([1, 1, 1, 0.5, 2, 1e-3, 1], k)):
         assert code_on(spark, rows, codes) == codes.encode(rows).tolist()
 
 
 def test_sums_beyond_64_bits(spark: Any) -> None:
     """2^22 rows of the largest code pass 2^63; limbs in doubles and in integers give the same."""
-    codes = BoxCodes.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
+    codes = BoxEncoding.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
     rows = 1 << 22
     wanted = Totals([rows * int(codes.steps[0])], rows)
     assert wanted.sums[0] >= 2**63
@@ -90,7 +90,7 @@ def test_wide_tables_go_in_blocks(spark: Any) -> None:
     rows = nasty(50, d, -1, 2)
     names = [f"col`{j}.x" for j in range(d)]
     frame = spark.createDataFrame(rows.tolist(), ", ".join(f"c{j} double" for j in range(d))).toDF(*names)
-    for codes in (BoxCodes.for_bounds([-1.0] * d, [2.0] * d, [0.25] * d), BallCodes(np.full(d, 0.1), 7.0)):
+    for codes in (BoxEncoding.for_bounds([-1.0] * d, [2.0] * d, [0.25] * d), BallEncoding(np.full(d, 0.1), 7.0)):
         assert total_records(open_source(frame), codes, names).sums == codes.encode(rows).sum(axis=0).tolist()
 
 
@@ -120,7 +120,7 @@ def test_a_frame_that_changes_between_queries_is_refused(spark: Any) -> None:
                 frame = frame.selectExpr(*texts)
             return frame.collect()
 
-    codes = BoxCodes.for_bounds([0.0] * d, [1.0] * d, [0.0] * d)
+    codes = BoxEncoding.for_bounds([0.0] * d, [1.0] * d, [0.0] * d)
     schema = open_source(frames[0]).schema
     with pytest.raises(Unsteady):
         total_frame(Changing(), codes, columns, schema)

@@ -20,7 +20,7 @@ from sessions import why_no_spark
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BallCodes, BoxCodes
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding
 from gaussmith.engines.registry import open_source
 
 RELEASE = """
@@ -29,7 +29,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 from pyspark.sql import SparkSession
 import gaussmith as gm
-from gaussmith.domains.encoding import BallCodes, BoxCodes
+from gaussmith.domains.encoding import BallEncoding, BoxEncoding
 from gaussmith.engines.registry import open_source
 sys.path.insert(0, sys.argv[3])
 from summing import total_records
@@ -38,8 +38,8 @@ session = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
 frame = session.read.parquet(sys.argv[1])
 source = open_source(frame)
 assert type(frame).__module__.startswith("pyspark.sql.connect") and source.engine.name == "spark"
-box = total_records(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"])
-ball = total_records(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"])
+box = total_records(source, BoxEncoding.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"])
+ball = total_records(source, BallEncoding(np.array([50.0, 4.0]), 30.0), ["a", "b"])
 request = gm.Request(frame, unit="person", sums={"a": (0, 300)}, count=True, by={"b": [1, 2]}, where="a > 3",
                      groups_per_unit=1, guarantee=gm.Guarantee(mu=1e6))
 print(json.dumps([box.sums, ball.sums, box.records, gm.release(request).values.tolist()]))
@@ -116,8 +116,8 @@ def test_a_frame_of_spark_connect(address: str, table: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr[-2000:]
     box, ball, records, values = json.loads(done.stdout.splitlines()[-1])
     source = open_source(table)
-    assert box == total_records(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"]).sums
-    assert ball == total_records(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"]).sums
+    assert box == total_records(source, BoxEncoding.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"]).sums
+    assert ball == total_records(source, BallEncoding(np.array([50.0, 4.0]), 30.0), ["a", "b"]).sums
     assert records == 1003
     request = gm.Request(
         table,

@@ -21,7 +21,7 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
@@ -102,7 +102,7 @@ def test_partitions_wildcards_in_names_and_many_files(spark: Any, tmp_path: Path
         for i in range(2):
             pl.DataFrame({"a": [float(year)], "b": [1.0]}).write_parquet(root / f"year={year}" / f"{i}.parquet")
     pl.DataFrame({"a": [0.0], "b": ["text"]}).write_parquet(root / "year=2024" / "2.parquet")
-    one = BoxCodes.for_bounds([0], [4096], [0])
+    one = BoxEncoding.for_bounds([0], [4096], [0])
     source = open_source(root, engine="spark")
     assert source.engine.name == "spark" and set(source.names or ()) == {"a", "year"}  # b is not the same everywhere
     assert total_records(source, one, ["a"]).sums[0] / one.scale[0] == 2 * (2023 + 2024)
@@ -268,7 +268,7 @@ def test_columns_that_spark_cannot_turn_into_numbers(spark: Any) -> None:
     for name in "tdmlksbiv":
         with refused("column-of-text" if name == "t" else "column-not-numbers", SourceError, column=name):
             check_columns(source, [name], 1)
-    assert total_records(source, BoxCodes.for_bounds([0, 0], [1, 1], [1, 0]), ["n", "yes"]).sums == [2**41, 2**41]
+    assert total_records(source, BoxEncoding.for_bounds([0, 0], [1, 1], [1, 0]), ["n", "yes"]).sums == [2**41, 2**41]
 
 
 def test_names_that_spark_cannot_tell_apart(spark: Any) -> None:
@@ -279,7 +279,7 @@ def test_names_that_spark_cannot_tell_apart(spark: Any) -> None:
         open_source(spark.range(3).selectExpr("id a", "id b").toDF("a", "a"))
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        assert total_records(open_source(frame), BoxCodes.for_bounds([0], [4], [0]), ["A"]).records == 3
+        assert total_records(open_source(frame), BoxEncoding.for_bounds([0], [4], [0]), ["A"]).records == 3
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
 

@@ -20,7 +20,7 @@ import pytest
 from doors.asks import GUARANTEE
 from doors.comparison import LIMITS, compare, compare_engines, forgive
 from doors.formats import FORMATS
-from doors.noise import Draw
+from doors.noise import Query
 from doors.pairs import COUNT, Case, try_case
 from doors.runs import RELEASED, Outcome
 from doors.source_cases import INTEGERS, folder_pair
@@ -165,7 +165,7 @@ def test_another_schema_is_found(tmp_path: Path) -> None:
 
 def outcome(*lifted: int, said: str = "{}", status: str = RELEASED) -> Outcome:
     noise = tuple((1 << 52) + i for i in range(len(lifted)))
-    return Outcome(status, said, 0, draws=(Draw(lifted, noise),))
+    return Outcome(status, said, 0, queries=(Query(lifted, noise),))
 
 
 def test_a_single_unit_of_the_grid_beyond_the_charge_is_found() -> None:

@@ -1,7 +1,7 @@
 """The description of extreme units: what follows from it is right and tight, and what engines add up lies inside.
 
-Privacy rests on both: `largest` of a description must not lie below any difference of units that fit it, and no row of
-any engine may become integers outside the hull of what its domain describes.
+Privacy rests on both: `sensitivity` of a description must not lie below any difference of units that fit it, and no
+row of any engine may become integers outside the hull of what its domain describes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def units_of(kind: Extremes, extent: Vector) -> Iterator[Vector]:
                 yield [x for part in each for x in part]
 
 
-def draw_kind(rng: np.random.Generator) -> Extremes:
+def query_kind(rng: np.random.Generator) -> Extremes:
     chosen = int(rng.integers(3))
     if chosen == 0:
         return Signs(int(rng.integers(1, 4)))
@@ -64,7 +64,7 @@ def draw_kind(rng: np.random.Generator) -> Extremes:
     return PersonRows(int(rng.integers(0, 3)), int(rng.integers(2, 5)))
 
 
-def draw_extent(kind: Extremes, rng: np.random.Generator) -> np.ndarray:
+def query_extent(kind: Extremes, rng: np.random.Generator) -> np.ndarray:
     """Whole numbers, as codes have: of marks 1, of the number of rows a multiple of the most that count."""
     match kind:
         case Marks(n):
@@ -72,16 +72,16 @@ def draw_extent(kind: Extremes, rng: np.random.Generator) -> np.ndarray:
         case PersonRows(sums, k):
             return np.append(rng.integers(1, 1 << 42, sums), k * int(rng.integers(1, 9))).astype(float)
         case Product(factors):
-            return np.concatenate([draw_extent(factor, rng) for factor in factors])
+            return np.concatenate([query_extent(factor, rng) for factor in factors])
     return rng.integers(1, 1 << 42, kind.size).astype(float)
 
 
 def check_kind(kind: Extremes, neighbours: str, rng: np.random.Generator, lifts: Any) -> None:
     lift = lifts[int(rng.integers(len(lifts)))](rng, kind.size + (neighbours == ADD_REMOVE))
-    extent = draw_extent(kind, rng)
+    extent = query_extent(kind, rng)
     units, rows = list(units_of(kind, [Fraction(e) for e in extent])), entries(lift)
     truth = largest_added(rows, units, True) if neighbours == ADD_REMOVE else largest_changed(rows, units)
-    check_bound(kind.largest(lift, neighbours, extent), truth, 1.0, (kind, lift, extent))
+    check_bound(kind.sensitivity(lift, neighbours, extent), truth, 1.0, (kind, lift, extent))
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -89,7 +89,7 @@ def test_the_sensitivity_is_that_of_the_units_described(neighbours: str) -> None
     """Of one kind or a product of two, with any dense strategy: never below the truth, and equal to it."""
     rng = np.random.default_rng()
     for _ in range(400):
-        kinds = [draw_kind(rng) for _ in range(int(rng.integers(1, 3)))]
+        kinds = [query_kind(rng) for _ in range(int(rng.integers(1, 3)))]
         check_kind(kinds[0] if len(kinds) == 1 else Product(*kinds), neighbours, rng, [dense])
 
 
@@ -110,17 +110,17 @@ def test_rows_and_marks_with_a_least_number() -> None:
     """Exactly two of three: all pairs differ in two places, and no unit is empty."""
     two = Marks(3, 2, at_least=2)
     rows = np.array([[1.0, 1.0, 1.0, -2.0]])  # the number of ones, less two
-    assert two.largest(Dense(rows), ADD_REMOVE) < 1e-12 < 1 < Marks(3, 2).largest(Dense(rows), ADD_REMOVE)
-    assert two.largest(Dense(np.eye(3)), REPLACE_ONE) == pytest.approx(np.sqrt(2))
+    assert two.sensitivity(Dense(rows), ADD_REMOVE) < 1e-12 < 1 < Marks(3, 2).sensitivity(Dense(rows), ADD_REMOVE)
+    assert two.sensitivity(Dense(np.eye(3)), REPLACE_ONE) == pytest.approx(np.sqrt(2))
 
 
 def test_units_that_cannot_be_visited_are_refused() -> None:
     with refused("too-many-extreme-units", dimension=14):
-        Product(Signs(12), PersonRows(1, 2)).largest(Dense(np.ones((1, 15))), ADD_REMOVE)
+        Product(Signs(12), PersonRows(1, 2)).sensitivity(Dense(np.ones((1, 15))), ADD_REMOVE)
     with refused("too-many-extreme-units"):
-        Product(Signs(1), Sphere(2)).largest(Dense(np.ones((1, 4))), ADD_REMOVE)
+        Product(Signs(1), Sphere(2)).sensitivity(Dense(np.ones((1, 4))), ADD_REMOVE)
     with refused(damaged("a lift of rows over units of another kind")):
-        Product(Signs(1), Marks(2, 1)).largest(diagonal(np.random.default_rng(), 4), ADD_REMOVE)
+        Product(Signs(1), Marks(2, 1)).sensitivity(diagonal(np.random.default_rng(), 4), ADD_REMOVE)
 
 
 # -- records on engines, inside what their domain describes -----------------------------------------------------------
@@ -177,13 +177,13 @@ PLAIN: dict[str, Any] = {
 ODD = [None, float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e300, -1e300, 5e-324, 1.0, 2.0]
 
 
-def draw_value(rng: np.random.Generator) -> float | None:
+def query_value(rng: np.random.Generator) -> float | None:
     return ODD[int(rng.integers(len(ODD)))] if rng.random() < 0.4 else float(rng.normal() * 10.0 ** rng.integers(-1, 2))
 
 
-def check_totals(draw: Any, totals: Any) -> int:
+def check_totals(query: Any, totals: Any) -> int:
     """One unit's totals in each group lie inside what its domain describes; in how many groups it is."""
-    codes, kind = draw.block.codes, draw.block.domain.extremes()
+    codes, kind = query.block.codes, query.block.domain.extremes()
     extent, present = [int(e) for e in codes.extents], 0
     for group in totals:
         sums, records = [int(s) for s in group.sums], int(group.records)
@@ -191,7 +191,7 @@ def check_totals(draw: Any, totals: Any) -> int:
             assert not any(sums), "nobody adds nothing"
             continue
         present += 1
-        assert records == 1 or draw.block.domain.records_are_rows
+        assert records == 1 or query.block.domain.records_are_rows
         core = [int(x) for x in codes.centred(sums, records)]
         assert is_inside(kind, core, extent), (kind, core, extent)
     return present
@@ -204,12 +204,12 @@ def test_records_of_any_engine_lie_inside_their_extremes(name: str, engine: str)
     plan, rng = gm.plan(domain, gm.Guarantee(mu=1), **options), np.random.default_rng()
     columns = 1 if name.startswith("cells") else 3
     for _ in range(60):
-        row = [draw_value(rng) for _ in range(columns)]
+        row = [query_value(rng) for _ in range(columns)]
         frame = pl.DataFrame([row], schema=dict.fromkeys("abc"[:columns], pl.Float64), orient="row")
         if name.startswith("cells"):
             frame = pl.DataFrame({"a": [None if row[0] is None else int(rng.integers(-1, 5))]}, {"a": pl.Int64})
         (totals,) = total_all(mechanism.prepare(plan, ENGINES[engine](frame)).sources)
-        check_totals(plan.draws[0], totals)
+        check_totals(plan.queries[0], totals)
 
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -234,15 +234,15 @@ def test_people_of_any_engine_lie_inside_their_extremes(name: str, engine: str) 
         frame = pl.DataFrame(
             {
                 "person": [1] * n,
-                "a": pl.Series([draw_value(rng) for _ in range(n)], dtype=pl.Float64),
-                "b": pl.Series([draw_value(rng) for _ in range(n)], dtype=pl.Float64),
+                "a": pl.Series([query_value(rng) for _ in range(n)], dtype=pl.Float64),
+                "b": pl.Series([query_value(rng) for _ in range(n)], dtype=pl.Float64),
                 "c": pl.Series(rng.choice(["x", "y", "z", "other"], n).tolist(), dtype=pl.String),
             }
         )
         prepared = mechanism.prepare_request(plan, ENGINES[engine](frame))
-        for draw, totals in zip(plan.draws, total_all(prepared.sources), strict=True):
-            present = check_totals(draw, totals)
-            assert present <= (1 if draw.groups is None else draw.groups.at_most)
+        for query, totals in zip(plan.queries, total_all(prepared.sources), strict=True):
+            present = check_totals(query, totals)
+            assert present <= (1 if query.groups is None else query.groups.at_most)
             seen += present
     assert seen, "somebody was counted"
 

@@ -31,7 +31,7 @@ def _request(data: Any, m: int = 2, **more: Any) -> gm.Request:
 
 def _threshold(m: int, kappa: str = "1e-5", at_least: int = 1) -> Threshold:
     request = _request("visits.csv", m)
-    return Threshold(request.plan.draws[0].block, m, Fraction(kappa), at_least)
+    return Threshold(request.plan.queries[0].block, m, Fraction(kappa), at_least)
 
 
 @pytest.mark.parametrize("m", [4, 10, 100])
@@ -161,8 +161,8 @@ def test_intervals_of_shown_groups_cover(people: int) -> None:
     request = _request(
         "visits.csv", 1, sums={"spent": (0, 60)}, means={"age": (0, 100)}, mean_of="units", complete=["age"]
     )
-    (draw,) = request.plan.draws
-    threshold, block = threshold_of(draw), draw.block
+    (query,) = request.plan.queries
+    threshold, block = threshold_of(query), query.block
     assert threshold is not None
     rng, repeats = np.random.default_rng(people), 4000
     F, L = block.shape.features.dense(), block.shape.lift.dense()

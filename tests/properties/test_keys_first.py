@@ -124,7 +124,7 @@ def test_every_path_spends_no_more_than_the_charge() -> None:
             share = staged_release.share_of(G, step, whole)
             own = request.plan.staging.planner(step, share)  # type: ignore[union-attr,misc]
             assert request.plan.staging.first.spent + own.spent <= Fraction(request.plan.spends.mu) ** 2 <= whole  # type: ignore[union-attr]
-            assert [each.groups.size for each in own.draws] == [n]  # type: ignore[union-attr]
+            assert [each.groups.size for each in own.queries] == [n]  # type: ignore[union-attr]
 
 
 def test_a_budget_that_is_spent_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_a_budget_that_is_spent_twice_is_found(monkeypatch: pytest.MonkeyPatch) 
     with fixed_noise():
         made = gm.release(gm.Request(table(), **ASK))
     assert made.plan.spent + made.path.taken > G.mu_squared  # type: ignore[union-attr]
-    with refused(damaged("draws that spend too much")):
+    with refused(damaged("queries that spend too much")):
         gm.read(made.to_json())
     text = json.loads(made.to_json())
     del text["plan"]["keys_before"]
@@ -154,12 +154,12 @@ def test_a_tampered_record_is_refused() -> None:
     for change, code in (
         (lambda t: t["stages"]["last"]["asks"]["keys"][""].pop(), "stages-do-not-follow"),
         (
-            lambda t: t["stages"]["stages"][0]["draws"][0]["shown"]["labels"].reverse(),
+            lambda t: t["stages"]["stages"][0]["queries"][0]["shown"]["labels"].reverse(),
             "stages-do-not-follow",
         ),
         (lambda t: t["stages"]["last"].update(share="1"), "stages-do-not-follow"),
         (lambda t: t["stages"]["rule"].update(keys="1/3"), "stages-do-not-follow"),
-        (lambda t: t["plan"].update(keys_before=[[0.9, "1/1000"]]), damaged("draws that spend too much")),
+        (lambda t: t["plan"].update(keys_before=[[0.9, "1/1000"]]), damaged("queries that spend too much")),
         (lambda t: t["plan"].update(keys_before=[[0.1, "1/10000"]]), "stages-of-other-keys"),
         (lambda t: t["plan"].update(keys_before=[[0.1, "1/100"]]), damaged("found keys that spend too much")),
         (

@@ -1,4 +1,4 @@
-"""`largest` of every domain on random lifts, against brute force in exact arithmetic.
+"""`sensitivity` of every domain on random lifts, against brute force in exact arithmetic.
 
 Privacy rests on this one number. What a record can be is written here anew, from the definition of each domain, and
 lifts are drawn at random: signs, zeros, scales and structures that no planner makes. The bound must never lie below the
@@ -202,7 +202,7 @@ def check_case(case: Case, neighbours: str, rng: np.random.Generator, draws: int
         cores = list(case.cores(case.domain, units))
         rows = entries(lift)
         truth = largest_added(rows, cores, counted) if neighbours == ADD_REMOVE else largest_changed(rows, cores)
-        check_bound(case.domain.largest(lift, neighbours, extent), truth, looseness(lift), (lift, extent))
+        check_bound(case.domain.sensitivity(lift, neighbours, extent), truth, looseness(lift), (lift, extent))
 
 
 def check_changes(case: Case, rng: np.random.Generator, draws: int = DRAWS) -> None:
@@ -212,7 +212,7 @@ def check_changes(case: Case, rng: np.random.Generator, draws: int = DRAWS) -> N
         kinds = case.lifts[ADD_REMOVE]
         lift = kinds[i % len(kinds)](rng, case.width + 1)
         truth = largest_changed([row[: case.width] for row in entries(lift)], cores)
-        check_bound(case.domain.largest_change(lift), truth, 1.0, lift)
+        check_bound(case.domain.replacement_sensitivity(lift), truth, 1.0, lift)
 
 
 @pytest.fixture(autouse=True)
@@ -248,14 +248,14 @@ def test_lifts_of_other_structures_are_refused(name: str, neighbours: str) -> No
     odd = {"records": "a lift of 1 columns"}
     usual = "which its domain cannot bound"
     with refused(damaged(usual if neighbours == ADD_REMOVE else odd.get(name, usual))):
-        domain.largest(lift, neighbours)
+        domain.sensitivity(lift, neighbours)
     if name == "sparse":
         bordered = Bordered(np.arange(width), *np.ones((2, width)), width + 1)
         with refused(damaged(usual)):
-            domain.largest_change(bordered)
+            domain.replacement_sensitivity(bordered)
     elif name != "records":  # of those nothing changes
         with refused(damaged("a lift of")):
-            domain.largest_change(lift)
+            domain.replacement_sensitivity(lift)
 
 
 # -- planted faults ---------------------------------------------------------------------------------------------------
@@ -263,21 +263,33 @@ def test_lifts_of_other_structures_are_refused(name: str, neighbours: str) -> No
 CHANGE = "change"
 
 FAULTS: list[tuple[str, str, Any, str, str]] = [
-    ("people", ADD_REMOVE, extremes.Product.largest, "for T in (1, counted.at_most)", "for T in (counted.at_most,)"),
-    ("people", ADD_REMOVE, extremes.Product.largest, "for T in (1, counted.at_most)", "for T in (1,)"),
+    (
+        "people",
+        ADD_REMOVE,
+        extremes.Product.sensitivity,
+        "for T in (1, counted.at_most)",
+        "for T in (counted.at_most,)",
+    ),
+    ("people", ADD_REMOVE, extremes.Product.sensitivity, "for T in (1, counted.at_most)", "for T in (1,)"),
     ("people of rows", ADD_REMOVE, extremes.list_vertices, "for T in (k, 1)", "for T in (k, k)"),
     ("people of rows", ADD_REMOVE, extremes.list_vertices, "for T in (k, 1)", "for T in (1, 1)"),
     ("people", ADD_REMOVE, extremes._reach, "+ np.abs(border)", "+ border"),
     ("people", ADD_REMOVE, extremes._reach, "extent[over])", "extent[over] / 2)"),
-    ("people", REPLACE_ONE, extremes.Product.largest, "other in (1, counted.at_most)", "other in (counted.at_most,)"),
-    ("people", REPLACE_ONE, extremes.Product.largest, "other in (1, counted.at_most)", "other in (1,)"),
+    (
+        "people",
+        REPLACE_ONE,
+        extremes.Product.sensitivity,
+        "other in (1, counted.at_most)",
+        "other in (counted.at_most,)",
+    ),
+    ("people", REPLACE_ONE, extremes.Product.sensitivity, "other in (1, counted.at_most)", "other in (1,)"),
     ("people", REPLACE_ONE, extremes._change, "Fraction(k + other, k)", "Fraction(k, k)"),
     ("people", CHANGE, extremes._change, "bounds = 2.0 * extent", "bounds = 1.0 * extent"),
     ("box", ADD_REMOVE, extremes._signs, "(-1.0, 1.0)", "(1.0, 1.0)"),
     ("box", ADD_REMOVE, extremes._largest_bordered, "np.abs(lift.border)", "0 * lift.border"),
-    ("box", ADD_REMOVE, Signs.largest, "np.append(extent, 1.0)", "np.append(extent, 0.0)"),
-    ("box", REPLACE_ONE, Signs.largest, "2.0 * extent", "extent"),
-    ("box", CHANGE, Signs.largest, "2.0 * extent", "extent"),
+    ("box", ADD_REMOVE, Signs.sensitivity, "np.append(extent, 1.0)", "np.append(extent, 0.0)"),
+    ("box", REPLACE_ONE, Signs.sensitivity, "2.0 * extent", "extent"),
+    ("box", CHANGE, Signs.sensitivity, "2.0 * extent", "extent"),
     ("box", ADD_REMOVE, norms.largest_norm, "(1.0 + 4.0 * _UNIT)", "0.99"),
     ("few answers", ADD_REMOVE, extremes.largest_vertex, "longest_row(", "0.99 * longest_row("),
     ("few answers", ADD_REMOVE, extremes.largest_vertex, "(Y, -Y) if fixed", "(Y,) if fixed"),
@@ -288,11 +300,11 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("few answers", REPLACE_ONE, zonotopes._distinct, "if first > 0 else -shared", "if True else -shared"),
     ("few answers", REPLACE_ONE, zonotopes.Vertices.gathered, "columns * self.facing", "columns"),
     ("few answers", REPLACE_ONE, zonotopes._minors, "(-1) ** i * level", "level"),
-    ("few answers", CHANGE, Signs.largest, "2.0 * extent", "extent"),
+    ("few answers", CHANGE, Signs.sensitivity, "2.0 * extent", "extent"),
     ("counts", ADD_REMOVE, Marks._added, "{self.at_least, k}", "{k}"),
     ("counts of most", ADD_REMOVE, Marks._added, "bend < 0", "bend > 0"),
     ("counts of most", ADD_REMOVE, Marks._added, "(top, top + 1)", "(top,)"),
-    ("counts", REPLACE_ONE, Marks.largest, "2 * k", "k"),
+    ("counts", REPLACE_ONE, Marks.sensitivity, "2 * k", "k"),
     ("counts", REPLACE_ONE, Marks._replaced, "self.at_most)]", "self.at_most - 1)]"),
     ("counts", ADD_REMOVE, extremes.largest_few, "min(at_most, ", "min(at_most - 1, "),
     ("counts", ADD_REMOVE, extremes.largest_level, "lift.size * rest", "rest"),
@@ -305,17 +317,17 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("votes", REPLACE_ONE, Rankings._largest_diagonal, "2.0 * np.arange(d) - (d - 1)", "1.0 * np.arange(d)"),
     ("votes", ADD_REMOVE, Rankings._level, "2 * d - 1", "2 * d - 2"),
     ("votes", REPLACE_ONE, Rankings._level, "(d * d - 1) // 3", "(d * d - 1) // 6"),
-    ("sparse", REPLACE_ONE, SparseSigns.largest, "2.0 * reach", "reach"),
+    ("sparse", REPLACE_ONE, SparseSigns.sensitivity, "2.0 * reach", "reach"),
     ("sparse", ADD_REMOVE, SparseSigns.listed, "(-1.0, 1.0)", "(1.0, 1.0)"),
-    ("cells", REPLACE_ONE, Marks.largest, "2 * k", "k"),
+    ("cells", REPLACE_ONE, Marks.sensitivity, "2 * k", "k"),
     ("cells", REPLACE_ONE, Marks._replaced, "Fraction(2)", "Fraction(1)"),
     ("cells or none", ADD_REMOVE, Marks._added, "{self.at_least, k}", "{k}"),
     ("cells or none", REPLACE_ONE, Marks._replaced, "self.at_most == self.at_least == 1", "True"),
     ("cells or none", ADD_REMOVE, largest_cell, "np.vstack([reach, np.abs(last)]) if or_none else reach", "reach"),
     ("cells or none", REPLACE_ONE, largest_cell, "if or_none else columns)", "if False else columns)"),
     ("cells", ADD_REMOVE, largest_cell, "columns + last", "columns - last"),
-    ("points", REPLACE_ONE, Marks.largest, "2 * k", "k"),
-    ("records", ADD_REMOVE, Signs.largest, ".sum()", ".sum() * 0.99"),
+    ("points", REPLACE_ONE, Marks.sensitivity, "2 * k", "k"),
+    ("records", ADD_REMOVE, Signs.sensitivity, ".sum()", ".sum() * 0.99"),
 ]
 
 
@@ -336,8 +348,8 @@ def test_a_bound_that_is_a_little_off_is_found(
     name: str, neighbours: str, factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = type(CASES[name].domain)
-    right = kind.largest
-    monkeypatch.setattr(kind, "largest", lambda *given: factor * right(*given))
+    right = kind.sensitivity
+    monkeypatch.setattr(kind, "sensitivity", lambda *given: factor * right(*given))
     if name == "records" and neighbours == REPLACE_ONE:  # nothing but their number is asked, and it is public
         check_case(CASES[name], neighbours, np.random.default_rng())
         return

@@ -1,4 +1,4 @@
-"""`largest` of moments on random lifts, against brute force in exact arithmetic: all codes of small grids.
+"""`sensitivity` of moments on random lifts, against brute force in exact arithmetic: all codes of small grids.
 
 A record is (z, z_i z_j, 1). The bound must never lie below the largest lifted record of a grid with points inside, and
 be equal to the largest over z_j² in {0, 1}: that the two agree is the vertex argument itself.
@@ -68,7 +68,7 @@ def check_added(domain: Moments, rng: np.random.Generator, draws: int = DRAWS) -
         lift = random_lift(rng, domain, counted=True)
         extent, units = draw_extent(rng, domain)
         rows = entries(lift)
-        bound = domain.largest(lift, ADD_REMOVE, extent)
+        bound = domain.sensitivity(lift, ADD_REMOVE, extent)
         check_bound(bound, largest_added(rows, cores(domain, vertices, units), True), 1.0, lift)
         check_bound(bound, largest_added(rows, cores(domain, inside, units), True), 1.0, lift)
 
@@ -80,7 +80,7 @@ def check_changed(domain: Moments, rng: np.random.Generator, loose: float, draws
         lift = random_lift(rng, domain, counted=False)
         extent, units = draw_extent(rng, domain)
         truth = largest_changed(entries(lift), cores(domain, points, units))
-        check_bound(domain.largest(lift, REPLACE_ONE, extent), truth, loose, lift)
+        check_bound(domain.sensitivity(lift, REPLACE_ONE, extent), truth, loose, lift)
 
 
 CASES = [(1, "all"), (2, "all"), (3, "all"), (3, "squares"), (3, [(0, 0), (0, 1), (1, 2)]), (2, [(0, 1)])]
@@ -107,7 +107,7 @@ def test_vertices_do_not_bound_pairs() -> None:
     vertices = [(Fraction(x),) for x in (-1, 0, 1)]
     domain = domain_of(1)
     assert largest_changed(entries(lift), cores(domain, vertices, [Fraction(1)] * 2)) <= 1 + Fraction(1, 10**9)
-    assert domain.largest(lift, REPLACE_ONE) ** 2 == pytest.approx(1.0512, abs=2e-4)
+    assert domain.sensitivity(lift, REPLACE_ONE) ** 2 == pytest.approx(1.0512, abs=2e-4)
 
 
 def alike_lift(rng: np.random.Generator, domain: Moments) -> tuple[Headed, list[Fraction]]:
@@ -135,7 +135,7 @@ def test_many_columns_are_bounded_by_the_number_of_ones(products: str) -> None:
     domain, rng = domain_of(13, products), np.random.default_rng()
     for _ in range(5):
         lift, squares = alike_lift(rng, domain)
-        check_bound(domain.largest(lift, ADD_REMOVE), max(squares), 1.0, lift)
+        check_bound(domain.sensitivity(lift, ADD_REMOVE), max(squares), 1.0, lift)
 
 
 def test_many_columns_that_differ_are_never_above_the_bound() -> None:
@@ -145,7 +145,7 @@ def test_many_columns_that_differ_are_never_above_the_bound() -> None:
         y = rng.integers(0, 2, (400, 13))
         points = np.hstack([y, y, np.ones((400, 1))]).astype(float)
         largest = np.linalg.norm(points @ lift.dense().T, axis=1).max()
-        assert domain.largest(lift, ADD_REMOVE) >= largest * (1 - 1e-9)
+        assert domain.sensitivity(lift, ADD_REMOVE) >= largest * (1 - 1e-9)
 
 
 def test_other_lifts_are_refused() -> None:
@@ -153,14 +153,14 @@ def test_other_lifts_are_refused() -> None:
     mixed = np.zeros((1, domain.dimension + 1))
     mixed[0, [0, -1]] = 1.0
     with refused(damaged("a lift of moments that mixes values and squares")):
-        domain.largest(Dense(mixed), ADD_REMOVE)
+        domain.sensitivity(Dense(mixed), ADD_REMOVE)
     with refused(damaged("which its domain cannot bound")):
-        domain.largest(Exchangeable(domain.dimension + 1, 2.0**60, 2.0**120), ADD_REMOVE)
+        domain.sensitivity(Exchangeable(domain.dimension + 1, 2.0**60, 2.0**120), ADD_REMOVE)
     with refused(damaged("a lift of")):
-        domain.largest(Diagonal(np.ones(3)), ADD_REMOVE)
+        domain.sensitivity(Diagonal(np.ones(3)), ADD_REMOVE)
     twice = Bordered(np.array([domain.dimension]), np.array([1.0]), np.array([2.0**-60]), domain.dimension + 1)
     with refused(damaged("a lift with two entries in its last column")):
-        domain.largest(twice, ADD_REMOVE)
+        domain.sensitivity(twice, ADD_REMOVE)
 
 
 FAULTS = [
@@ -186,7 +186,7 @@ def test_planted_faults_are_found(
 
 @pytest.mark.parametrize("factor", [0.99, 1 - 1e-12, 1.01])
 def test_a_bound_that_is_a_little_off_is_found(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Moments.largest
-    monkeypatch.setattr(Moments, "largest", lambda *given: factor * right(*given))
+    right = Moments.sensitivity
+    monkeypatch.setattr(Moments, "sensitivity", lambda *given: factor * right(*given))
     with pytest.raises(AssertionError, match="the truth"):
         check_added(domain_of(2), np.random.default_rng())

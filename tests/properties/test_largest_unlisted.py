@@ -41,8 +41,8 @@ from gaussmith.numerics.marginals import ResidualLift, Residuals
 from gaussmith.numerics.matrices import Bordered, Dense, Matrix
 from gaussmith.papers.ball import Ball
 from gaussmith.papers.gaussian import GaussianData
-from gaussmith.planning import draw as draw_module
-from gaussmith.planning.draw import Draw
+from gaussmith.planning import query as query_module
+from gaussmith.planning.query import Query
 from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 
 DRAWS = 150
@@ -108,20 +108,22 @@ BALL_LIFTS: dict[str, tuple[Callable[..., Matrix], ...]] = {
 }
 
 
-def check_ball(name: str, kind: str, rng: np.random.Generator, draws: int = DRAWS) -> None:
+def check_ball(name: str, kind: str, rng: np.random.Generator, queries: int = DRAWS) -> None:
     domain = BALLS[name]
     d, private = domain.dimension, kind != REPLACE_ONE
     kinds = BALL_LIFTS[ADD_REMOVE if private else REPLACE_ONE]
-    for i in range(draws):
+    for i in range(queries):
         lift = kinds[i % len(kinds)](rng, d + private)
         reach = float(rng.integers(1, 1 << 42)) if kind != "change" and rng.random() < 0.7 else 1.0
         rows = [[x * Fraction(reach) for x in row[:d]] for row in entries(lift)]
         if kind == ADD_REMOVE:
             truth = farthest(rows, [row[d] for row in entries(lift)])
-            bound, loose = domain.largest(lift, kind, np.full(d, reach)), ball_looseness(lift, d)
+            bound, loose = domain.sensitivity(lift, kind, np.full(d, reach)), ball_looseness(lift, d)
         else:  # two records lie 2 apart at most, in any direction
             truth = 4 * max(sum(row[j] ** 2 for row in rows) for j in range(d))
-            bound = domain.largest_change(lift) if private else domain.largest(lift, kind, np.full(d, reach))
+            bound = (
+                domain.replacement_sensitivity(lift) if private else domain.sensitivity(lift, kind, np.full(d, reach))
+            )
             loose = math.sqrt(max(np.bincount(lift.index[lift.index < d]), default=1)) if i % len(kinds) else 1.0
         check_bound(bound, truth, loose, (lift, reach))
 
@@ -136,28 +138,28 @@ def test_dense_lifts_of_balls_are_refused() -> None:
     for domain in BALLS.values():
         lift = Dense(np.eye(domain.dimension + 1))
         with refused(damaged("a ball with a dense lift")):
-            domain.largest(lift, ADD_REMOVE)
+            domain.sensitivity(lift, ADD_REMOVE)
         with refused(damaged("a ball with a dense lift")):
-            domain.largest_change(lift)
+            domain.replacement_sensitivity(lift)
 
 
 @pytest.mark.parametrize(
     ("kind", "function", "right", "wrong"),
     [
-        (ADD_REMOVE, Sphere.largest, "repeats(rows, self.size)", "1.0"),
-        (ADD_REMOVE, Sphere.largest, "[largest, norm", "[largest, 0 * norm"),
+        (ADD_REMOVE, Sphere.sensitivity, "repeats(rows, self.size)", "1.0"),
+        (ADD_REMOVE, Sphere.sensitivity, "[largest, norm", "[largest, 0 * norm"),
         (
             ADD_REMOVE,
-            Sphere.largest,
+            Sphere.sensitivity,
             "np.append(last, sum_upward([largest, norm_upward(border)]))",
             "sum_upward([largest, norm_upward(border)])",
         ),
-        (ADD_REMOVE, Sphere.largest, "float(np.max(extent))", "1.0"),
-        (ADD_REMOVE, Sphere.largest, "inner.max(initial=0.0)", "inner.min(initial=0.0)"),
-        (REPLACE_ONE, Sphere.largest, "2.0 * largest", "largest"),
+        (ADD_REMOVE, Sphere.sensitivity, "float(np.max(extent))", "1.0"),
+        (ADD_REMOVE, Sphere.sensitivity, "inner.max(initial=0.0)", "inner.min(initial=0.0)"),
+        (REPLACE_ONE, Sphere.sensitivity, "2.0 * largest", "largest"),
         (REPLACE_ONE, repeats, ".max()", ".min()"),
-        ("change", Sphere.largest, "2.0 * largest", "largest"),
-        ("change", Sphere.largest, "repeats(rows, self.size)", "1.0"),
+        ("change", Sphere.sensitivity, "2.0 * largest", "largest"),
+        ("change", Sphere.sensitivity, "repeats(rows, self.size)", "1.0"),
     ],
 )
 def test_faults_of_balls_are_found(
@@ -198,15 +200,15 @@ def counted_cells(sizes: Any, ways: Any, or_none: bool) -> list[list[int]]:
     return [*found, [0] * len(found[0])] if or_none else found
 
 
-def check_marginals(name: str, kind: str, or_none: bool, rng: np.random.Generator, draws: int = 8) -> None:
+def check_marginals(name: str, kind: str, or_none: bool, rng: np.random.Generator, queries: int = 8) -> None:
     sizes, ways = WAYS[name]
     domain = Cells(shape=sizes, or_none=or_none)
-    for _ in range(draws):
+    for _ in range(queries):
         lift = marginal_lift(rng, sizes, ways)
         Y = np.array([lift.exact_times(record) for record in counted_cells(sizes, ways, or_none)], object)
         apart = Y if kind == ADD_REMOVE else (Y[:, None] - Y[None]).reshape(-1, Y.shape[1])
         truth = math.sqrt((apart * apart).sum(axis=1).max())
-        bound = domain.largest_change(lift) if kind == "change" else domain.largest(lift, kind)
+        bound = domain.replacement_sensitivity(lift) if kind == "change" else domain.sensitivity(lift, kind)
         rounding = 2 * math.sqrt(Y.shape[1]) / truth
         check_bound(bound / truth, Fraction(1 - rounding - 1e-15) ** 2, 1.0 + 2 * rounding, lift.residuals)
 
@@ -219,7 +221,7 @@ def test_the_bound_of_marginals(name: str, kind: str, or_none: bool) -> None:
     if or_none and kind == REPLACE_ONE:
         lift = marginal_lift(np.random.default_rng(), *WAYS[name])
         with refused(damaged("residuals of other cells")):
-            Cells(shape=WAYS[name][0], or_none=True).largest(lift, kind)
+            Cells(shape=WAYS[name][0], or_none=True).sensitivity(lift, kind)
         return
     check_marginals(name, kind, or_none, np.random.default_rng())
 
@@ -232,7 +234,7 @@ def test_marginals_of_many_attributes_are_bounded_one_by_one() -> None:
     first, last = ([int(i % 2 == side) for i in range(22)] for side in (0, 1))
     Y = [int(x) - int(y) for x, y in zip(lift.exact_times(first), lift.exact_times(last), strict=True)]
     truth = math.sqrt(sum(y * y for y in Y))
-    assert truth <= Cells(shape=sizes).largest(lift, REPLACE_ONE) <= truth * (1 + 1e-9)
+    assert truth <= Cells(shape=sizes).sensitivity(lift, REPLACE_ONE) <= truth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +244,14 @@ def test_marginals_of_many_attributes_are_bounded_one_by_one() -> None:
         (REPLACE_ONE, False, residual_sizes.every_pattern, "[:-1]", "[1:]"),
         (REPLACE_ONE, False, residual_sizes.moved_by, "-1 / shape[i]", "1 / shape[i]"),
         (REPLACE_ONE, False, residual_sizes.most_moved, 'neighbours == "add-remove"', "True"),
-        ("change", False, Cells.largest_change, "lift.largest_norm(REPLACE_ONE)", "lift.largest_norm(ADD_REMOVE)"),
-        ("change", True, Cells.largest_change, "if self.or_none", "if False"),
+        (
+            "change",
+            False,
+            Cells.replacement_sensitivity,
+            "lift.largest_norm(REPLACE_ONE)",
+            "lift.largest_norm(ADD_REMOVE)",
+        ),
+        ("change", True, Cells.replacement_sensitivity, "if self.or_none", "if False"),
     ],
 )
 def test_faults_of_marginals_are_found(
@@ -266,8 +274,8 @@ def worst_person(unit: Fraction, change: Fraction, groups: int, at_most: int, ne
     return max(len(a ^ b) * unit + len(a & b) * change for a in sets for b in sets)
 
 
-def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Generator, draws: int = 12) -> None:
-    """A draw of groups is accepted up to the share of μ that brute force finds, and refused just above it."""
+def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Generator, queries: int = 12) -> None:
+    """A query of groups is accepted up to the share of μ that brute force finds, and refused just above it."""
     domains: list[tuple[Any, list[Any]]] = [
         (Box([0, -1], [1, 3]), list(itertools.product((-1, 1), repeat=2))),
         (Counts(3, 2), [z for z in itertools.product((0, 1), repeat=3) if sum(z) <= 2]),
@@ -276,7 +284,7 @@ def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Gene
         cores = [[Fraction(x) for x in z] for z in records]
         by = Groups({"k": list(range(groups))}, domain, at_most)
         made = gm.plan(domain, gm.Guarantee(mu=1), count=True).block
-        for i in range(draws):
+        for i in range(queries):
             lift = (diagonal, dense)[i % 2](rng, domain.dimension + 1)
             rows = entries(lift)
             unit = largest_added(rows, cores, True)
@@ -288,7 +296,7 @@ def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Gene
             exact = neighbours == ADD_REMOVE or groups >= 2 * at_most or change >= 2 * unit
             for slack, kept in ((1 + 1e-9, False), (1 - 1e-9, exact)):
                 each = replace(made, guarantee=gm.Guarantee(mu=slack / share), shape=replace(made.shape, lift=lift))
-                plan = Draw(each, gm.Guarantee(mu=1), neighbours, by)
+                plan = Query(each, gm.Guarantee(mu=1), neighbours, by)
                 if slack > 1:
                     with refused(damaged("is too large")):
                         plan.certify()
@@ -315,7 +323,7 @@ def test_groups_keep_the_guarantee_together(groups: int, at_most: int, neighbour
 def test_faults_of_groups_are_found(
     groups: int, at_most: int, neighbours: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(monkeypatch, draw_module._share, right, wrong)
+    plant(monkeypatch, query_module._share, right, wrong)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         check_groups(groups, at_most, neighbours, np.random.default_rng(), 60)
 

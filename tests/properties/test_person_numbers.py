@@ -70,10 +70,10 @@ def test_neighbours_are_within_what_is_charged(asked: list[dict[str, Any]], neig
 
 
 def test_a_filter_of_people_is_not_everybody() -> None:
-    """A draw of some people may not stand for all people that its tie counts."""
+    """A query of some people may not stand for all people that its tie counts."""
     asked = [{"name": "some", **QUESTIONS[1][0]}, {"name": "all", "count": True, "sums": {"x": (0, 10)}}]
     plan = gm.Request("p.parquet", unit="person", questions=asked, guarantee=gm.Guarantee(mu=1)).plan
     from gaussmith.planning.joint_people import counts_everybody
 
-    counted = [counts_everybody(draw, None) for draw in plan.draws]
+    counted = [counts_everybody(query, None) for query in plan.queries]
     assert counted[:2] == [False, True]

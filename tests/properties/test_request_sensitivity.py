@@ -100,11 +100,11 @@ SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Flo
 
 def forgetting(plan: Plan, **changes: Any) -> Plan:
     """The plan with another row rule: the planted mistake of a system that reads the table otherwise."""
-    draws = (
-        draw if draw.row_rule is None else replace(draw, row_rule=replace(draw.row_rule, **changes))
-        for draw in plan.draws
+    queries = (
+        query if query.row_rule is None else replace(query, row_rule=replace(query.row_rule, **changes))
+        for query in plan.queries
     )
-    return replace(plan, draws=tuple(draws))
+    return replace(plan, queries=tuple(queries))
 
 
 def worst(plan: Plan, pairs: list[tuple[Found, Found]]) -> Fraction:

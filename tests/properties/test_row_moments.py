@@ -66,7 +66,7 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     empty, full = (total_alone(plan, rows, SCHEMA) for rows in ([], at_ends))
     assert max(distances(plan, empty, full)) > Fraction(1, 5)  # not vacuous
     if name in ("variance", "promised"):  # of one row or k, each number at an end or in the middle: one attains it
-        corners = itertools.product((1, plan.draws[0].block.domain.max_rows), (1.0, 5.0), (50.0, 100.0))  # type: ignore[attr-defined]
+        corners = itertools.product((1, plan.queries[0].block.domain.max_rows), (1.0, 5.0), (50.0, 100.0))  # type: ignore[attr-defined]
         tables = [[{"person": "p", "region": "north", "x": x, "y": y}] * many for many, x, y in corners]
         reached = max(distances(plan, empty, totals)[0] for totals in total_tables(plan, tables, SCHEMA))
         assert 1 - 1e-4 < reached <= 1
@@ -100,18 +100,18 @@ def every_person(domain: RowMoments, steps: tuple[int, ...], most: int) -> Itera
 CASES = [((2,), 2, 5), ((3,), 2, 5), ((5,), 3, 5), ((2, 3), 2, 4)]
 
 
-def worst_ratio(steps: tuple[int, ...], k: int, most: int, rng: np.random.Generator, draws: int = 25) -> Fraction:
+def worst_ratio(steps: tuple[int, ...], k: int, most: int, rng: np.random.Generator, queries: int = 25) -> Fraction:
     """The largest squared norm of a person over that of the bound, over random lifts."""
     domain, worst = coarse(steps, k), Fraction(0)
     people = {tuple(core) for core in every_person(domain, steps, most)}
     d, extent = len(steps), np.array([*steps, *(steps[i] * steps[j] for i, j in domain.pairs)], float)
-    for _ in range(draws):
+    for _ in range(queries):
         odd, even = [*range(d), *domain.crossed], [*domain.squares, domain.dimension]
         rows = np.zeros((len(odd) + len(even), domain.dimension + 1))
         rows[range(len(odd)), odd] = rng.integers(-8, 9, len(odd)) / 4
         rows[len(odd) :, even] = rng.integers(-8, 9, (len(even), len(even))) / 4
         lift = Dense(rows / np.append(extent, 1.0))
-        bound = Fraction(domain.largest(lift, ADD_REMOVE, extent))
+        bound = Fraction(domain.sensitivity(lift, ADD_REMOVE, extent))
         exact = entries(lift)
         for person in people:
             square = sum(sum((e * p for e, p in zip(row, person, strict=True)), Fraction(0)) ** 2 for row in exact)
@@ -169,9 +169,9 @@ def test_what_cannot_be_asked() -> None:
     with refused("row-moments-plan-without-request"):
         plan.release(np.zeros((3, 1)))
     with refused(damaged("other numbers of a person than planned")):
-        draw = plan.draws[0]
-        assert draw.row_rule is not None
-        replace(draw, row_rule=replace(draw.row_rule, rows_per_unit=3)).certify()
+        query = plan.queries[0]
+        assert query.row_rule is not None
+        replace(query, row_rule=replace(query.row_rule, rows_per_unit=3)).certify()
 
 
 @pytest.mark.parametrize("count", [True, "rows"])

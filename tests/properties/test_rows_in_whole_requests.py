@@ -35,7 +35,7 @@ ROWS = 5
 
 
 def has_tied_rows(plan: Plan) -> bool:
-    return any(draw.tie is not None and rows_of(draw.block.domain) is not None for draw in plan.draws)
+    return any(query.tie is not None and rows_of(query.block.domain) is not None for query in plan.queries)
 
 
 def random_visits(generator: random.Random) -> list[Row]:
@@ -128,9 +128,9 @@ def test_a_person_with_more_rows_than_declared_would_be_noticed() -> None:
     rows = visits_of([3 * ROWS] * 3)
     nobody, right = (total_alone(plan, table, schema) for table in ([], rows))
     assert max(distances(plan, nobody, right)) <= 1
-    draws = [
-        draw if draw.row_rule is None else replace(draw, row_rule=replace(draw.row_rule, rows_per_unit=3 * ROWS))
-        for draw in plan.draws
+    queries = [
+        query if query.row_rule is None else replace(query, row_rule=replace(query.row_rule, rows_per_unit=3 * ROWS))
+        for query in plan.queries
     ]
-    (found,) = total_tables(replace(plan, draws=tuple(draws)), [rows], schema)
+    (found,) = total_tables(replace(plan, queries=tuple(queries)), [rows], schema)
     assert max(distances(plan, nobody, found)) > 1

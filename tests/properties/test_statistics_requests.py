@@ -40,11 +40,11 @@ def test_a_person_with_more_rows_than_were_planned_would_be_noticed() -> None:
         "table", variances={"x": (0, 60)}, unit="person", rows_per_unit=2, guarantee=gm.Guarantee(epsilon=1, delta=1e-6)
     )
     plan = request.plan
-    (draw,) = plan.draws
-    assert draw.row_rule is not None
+    (query,) = plan.queries
+    assert query.row_rule is not None
     rows = [{"person": "p", "region": "north", "x": 60.0, "y": 1.0}] * 6
     nobody, right = (total_alone(plan, table, SCHEMA) for table in ([], rows))
     assert max(distances(plan, nobody, right)) <= 1
-    more = replace(draw, row_rule=replace(draw.row_rule, rows_per_unit=6))
-    (wrong,) = total_tables(replace(plan, draws=(more,)), [rows], SCHEMA)
+    more = replace(query, row_rule=replace(query.row_rule, rows_per_unit=6))
+    (wrong,) = total_tables(replace(plan, queries=(more,)), [rows], SCHEMA)
     assert max(distances(plan, nobody, wrong)) == pytest.approx(9 * float(max(distances(plan, nobody, right))))

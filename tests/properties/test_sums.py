@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from summing import total_records
 
-from gaussmith.domains.encoding import BALL_STEPS, BallCodes, BoxCodes
+from gaussmith.domains.encoding import BALL_STEPS, BallEncoding, BoxEncoding
 from gaussmith.engines.engine import PIECE_ROWS, Totals
 from gaussmith.engines.numpy import FEW_ROWS
 from gaussmith.engines.registry import open_source
@@ -38,19 +38,19 @@ ordinary = st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-1000, 1000).map(
 
 
 @st.composite
-def boxes(draw: st.DrawFn) -> tuple[BoxCodes, float]:
+def boxes(draw: st.DrawFn) -> tuple[BoxEncoding, float]:
     """Codes of one column with any bounds that doubles can divide, and its upper bound."""
     a, b = draw(ordinary), draw(ordinary)
     low, high = min(a, b), max(a, b)
     substitute = draw(st.floats(low, high)) if low < high else low
     try:
-        return BoxCodes.for_bounds([low], [high], [substitute]), high
+        return BoxEncoding.for_bounds([low], [high], [substitute]), high
     except DomainError:
         assume(False)
         raise
 
 
-def nasty(codes: BoxCodes, seed: int, rows: int = ROWS) -> Array:
+def nasty(codes: BoxEncoding, seed: int, rows: int = ROWS) -> Array:
     """Values everywhere: on edges, next to the bounds and to the borders between codes, and with any bits at all."""
     random = np.random.default_rng(seed)
     low, top, scale = codes.low[0], codes.top[0], codes.scale[0]
@@ -64,7 +64,7 @@ def nasty(codes: BoxCodes, seed: int, rows: int = ROWS) -> Array:
     return choices[random.integers(0, len(choices), rows), np.arange(rows)]
 
 
-def box_total(codes: BoxCodes, x: Array) -> Totals:
+def box_total(codes: BoxEncoding, x: Array) -> Totals:
     return total_records(open_source(x), codes)
 
 
@@ -73,7 +73,7 @@ seeds = st.integers(0, 2**63)
 
 @settings(max_examples=300, deadline=None)
 @given(boxes(), seeds)
-def test_codes_of_a_box_stay_within_its_steps(box: tuple[BoxCodes, float], seed: int) -> None:
+def test_codes_of_a_box_stay_within_its_steps(box: tuple[BoxEncoding, float], seed: int) -> None:
     """Promise 3: 300 × 600 neighbour pairs; adding a record adds a code in {0, …, steps}, a point inside the bounds."""
     codes, high = box
     x = nasty(codes, seed)
@@ -94,7 +94,7 @@ def test_codes_of_a_box_stay_within_its_steps(box: tuple[BoxCodes, float], seed:
 def test_codes_of_a_ball_stay_within_its_norm(d: int, radius: float, centre: float, seed: int) -> None:
     """Promise 3: each record's integers have norm at most 2^42, in exact integers; the kernels add exactly these."""
     random = np.random.default_rng(seed)
-    codes = BallCodes(centre * random.random(d), radius)
+    codes = BallEncoding(centre * random.random(d), radius)
     with np.errstate(all="ignore"):
         ordinary = codes.centre + radius * random.normal(size=(60, d)) * 2.0 ** random.integers(-60, 60, (60, 1))
         on_the_sphere = random.normal(size=(60, d))
@@ -111,7 +111,7 @@ def test_codes_of_a_ball_stay_within_its_norm(d: int, radius: float, centre: flo
 
 @settings(max_examples=25, deadline=None)
 @given(boxes(), seeds)
-def test_neither_order_nor_partition_matters(box: tuple[BoxCodes, float], seed: int) -> None:
+def test_neither_order_nor_partition_matters(box: tuple[BoxEncoding, float], seed: int) -> None:
     """Promise 4: shuffled, in 37 parts, in other layouts, on other engines."""
     codes, _ = box
     random = np.random.default_rng(seed)
@@ -134,7 +134,7 @@ def test_neither_order_nor_partition_matters(box: tuple[BoxCodes, float], seed: 
 @pytest.mark.parametrize("columns", [1, PIECE_COLUMNS, PIECE_COLUMNS + 1])
 def test_pieces_of_any_size_add_up(rows: int, columns: int) -> None:
     """The largest code in every place: sums as large as can be are exact, padding and threads change nothing."""
-    codes = BoxCodes.for_bounds([0.0] * columns, [1.0] * columns, [0.5] * columns)
+    codes = BoxEncoding.for_bounds([0.0] * columns, [1.0] * columns, [0.5] * columns)
     x = np.full((rows, columns), 7.0)
     assert total_records(open_source(x), codes) == Totals([rows * int(s) for s in codes.steps], rows)
     x[rows // 2 :, 0] = np.nan
@@ -146,7 +146,7 @@ def test_pieces_of_any_size_add_up(rows: int, columns: int) -> None:
 @pytest.mark.parametrize("columns", [1, 2, 3, 5])
 def test_columns_of_any_length_add_up(rows: int, columns: int) -> None:
     """Columns go in pieces of their own: a few long ones or many short ones at a time."""
-    codes = BoxCodes.for_bounds([0.0] * columns, [2.0 - 2.0**-41] * columns, [0.0] * columns)
+    codes = BoxEncoding.for_bounds([0.0] * columns, [2.0 - 2.0**-41] * columns, [0.0] * columns)
     each = [np.full(rows, j + 1.0) for j in range(columns)]
     each[-1][rows // 2] = np.nan
     kernel = BoxKernel(codes)
@@ -159,7 +159,7 @@ def test_columns_of_any_length_add_up(rows: int, columns: int) -> None:
 @pytest.mark.parametrize("columns", [1, 150])
 def test_wide_tables_go_in_pieces(columns: int) -> None:
     """More columns than there is room for in one piece, with few rows."""
-    codes = BoxCodes.for_bounds([0.0] * columns, [4.0] * columns, [0.0] * columns)
+    codes = BoxEncoding.for_bounds([0.0] * columns, [4.0] * columns, [0.0] * columns)
     kernel = BoxKernel(codes)
     kernel.add([np.array([j % 5.0, np.nan]) for j in range(columns)])
     assert [s / 2**39 for s in kernel.sums] == [min(j % 5, 4) for j in range(columns)]
@@ -167,19 +167,19 @@ def test_wide_tables_go_in_pieces(columns: int) -> None:
 
 def test_widest_codes_add_exactly() -> None:
     """Steps just below 2^42, the most a column can have: the float sums inside a piece are at their limit of 2^53."""
-    codes = BoxCodes.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
+    codes = BoxEncoding.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
     assert 2**42 - 2 <= int(codes.steps[0]) <= 2**42
     kernel = BoxKernel(codes)
     kernel.add([np.full(3 * PIECE_NUMBERS + 5, np.inf)])
     assert kernel.sums == [(3 * PIECE_NUMBERS + 5) * int(codes.steps[0])]
-    ball = BallKernel(BallCodes(np.zeros(1), 1.0))
+    ball = BallKernel(BallEncoding(np.zeros(1), 1.0))
     ball.add([np.full(3 * PIECE_ROWS + 5, -1e300)])
-    assert ball.sums == [(3 * PIECE_ROWS + 5) * int(BallCodes(np.zeros(1), 1.0).encode(np.array([[-1e300]]))[0, 0])]
+    assert ball.sums == [(3 * PIECE_ROWS + 5) * int(BallEncoding(np.zeros(1), 1.0).encode(np.array([[-1e300]]))[0, 0])]
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
     """2^22 rows of the largest code pass 2^63."""
-    codes = BoxCodes.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
+    codes = BoxEncoding.for_bounds([0.0], [2.0 - 2.0**-41], [0.0])
     rows = 1 << 22
     wanted = Totals([rows * int(codes.steps[0])], rows)
     assert wanted.sums[0] >= 2**63
@@ -305,7 +305,7 @@ def test_few_rows_and_many_are_coded_alike():
     """A handful of records goes another way through numpy; the integers are the same."""
     odd = [0.0, -0.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1, 1 / 3, 99.99999999999999, 100.0]
     rows = np.random.default_rng().choice(odd, size=(FEW_ROWS, 40))
-    codes = BoxCodes.for_bounds(np.zeros(40), np.full(40, 100.0), np.full(40, 50.0))
+    codes = BoxEncoding.for_bounds(np.zeros(40), np.full(40, 100.0), np.full(40, 50.0))
     few = total_records(open_source(rows), codes)
     many = total_records(open_source(np.vstack([rows, rows, rows])), codes)
     assert many.sums == [3 * s for s in few.sums]

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.cells import CellCodes
+from gaussmith.domains.cells import CellEncoding
 from gaussmith.engines.registry import open_source
-from gaussmith.papers.points import PointCodes
+from gaussmith.papers.points import PointEncoding
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])
@@ -81,7 +81,7 @@ def test_a_record_is_in_one_cell_of_each_marginal_or_in_none(data):
     record = st.tuples(*(st.integers(-1, n - 1) for n in sizes))
     places = data.draw(st.lists(record, min_size=1, max_size=6))
     weights = data.draw(st.lists(st.integers(0, 5), min_size=len(places), max_size=len(places)))
-    codes = CellCodes(sizes, ways, others)
+    codes = CellEncoding(sizes, ways, others)
     found = codes.encode(np.array(places))
     added, weighed = np.zeros(codes.width, np.int64), np.zeros(codes.width, np.int64)
     codes.add_places(added, np.array(places))
@@ -101,7 +101,7 @@ def test_a_record_is_in_one_cell_of_each_marginal_or_in_none(data):
 @given(arrays(np.float64, (4, 2), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, -3.0, 1e308, np.inf, -np.inf, np.nan])))
 def test_a_record_is_the_nearest_point_the_earlier_of_two_the_first_where_anything_is_missing(X):
     points = [(0.0, 0.0), (1.0, 0.0), (1.0, 4.0), (0.0, 4.0), (0.5, 2.0)]
-    K = PointCodes(np.array(points)).encode(X)
+    K = PointEncoding(np.array(points)).encode(X)
     assert (K.sum(axis=1) == 1).all()
     for x, found in zip(X.tolist(), K.argmax(axis=1), strict=True):
         if any(map(math.isnan, x)):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from refusals import Expected, refusal, refused
 from summing import sum_groups, sum_people
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.errors import RequestError
 from gaussmith.expressions.keys import declare_groups
@@ -41,7 +41,7 @@ COLUMNS = {"person": pl.Int64, "region": pl.String, "x": pl.Float64, "y": pl.Flo
 
 def coding(low: float, high: float, substitute: float | None = None) -> Coding:
     middle = low + (high - low) / 2 if substitute is None else substitute
-    return Coding.of(BoxCodes.for_bounds([low], [high], [middle]))
+    return Coding.of(BoxEncoding.for_bounds([low], [high], [middle]))
 
 
 def frame_of(rows: list[dict[str, Any]]) -> Any:
@@ -153,7 +153,7 @@ def test_without_a_unit_totals_are_those_of_box_codes() -> None:
     import numpy as np
 
     x = np.array([v for v in ODD if v is not None])
-    codes = BoxCodes.for_bounds([0.1], [99.0], [50.0])
+    codes = BoxEncoding.for_bounds([0.1], [99.0], [50.0])
     totals = sum_people(nw.from_native(pl.LazyFrame({"x": x})), Contribution((PersonTotal("x", Coding.of(codes)),)))
     assert totals == Totals([int(codes.encode(x[:, None]).sum())], len(x))
 

@@ -40,7 +40,7 @@ def plans_of(release: gm.Release) -> list[gm.Plan]:
 
 def difference(plan: gm.Plan, one: np.ndarray, other: np.ndarray | None) -> Fraction:
     """‖A(s)‖² in units of the noise, in exact integers: what replacing or removing a record changes in this stage."""
-    block = plan.draws[0].block
+    block = plan.queries[0].block
     base = np.array([1000] * block.codes.width, dtype=object)
     with np.errstate(all="ignore"):
         first, second = (None if x is None else block.codes.encode(x[None])[0].astype(object) for x in (one, other))
@@ -86,7 +86,7 @@ def test_a_stage_whose_budget_is_taken_twice_is_caught(monkeypatch):
 def test_a_level_that_does_not_follow_from_noisy_cells_is_caught():
     """Also one that was chosen from the cells without their noise: the record is replayed from what it stores."""
     saved = json.loads(staged().release(made()).to_json())
-    looked = saved["stages"]["stages"][3]["draws"][0]["features"][0]
+    looked = saved["stages"]["stages"][3]["queries"][0]["features"][0]
     looked[:] = [0.0 if i < 20 else 500.0 for i in range(len(looked))]
     with refused("stages-do-not-follow"):
         gm.read(json.dumps(saved))
@@ -94,7 +94,7 @@ def test_a_level_that_does_not_follow_from_noisy_cells_is_caught():
 
 def test_a_plan_of_other_cells_than_the_rule_says_is_caught():
     saved = json.loads(staged().release(made()).to_json())
-    domain = saved["stages"]["stages"][1]["plan"]["draws"][0]["block"]["domain"]
+    domain = saved["stages"]["stages"][1]["plan"]["queries"][0]["block"]["domain"]
     assert domain["kind"] == ColumnCells.kind
     domain["edges"][0] = [edge + 1e-6 for edge in domain["edges"][0]]
     with refused("stages-do-not-follow"):

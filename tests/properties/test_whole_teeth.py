@@ -20,7 +20,7 @@ from gaussmith.errors import GaussmithError
 from gaussmith.planning import draw
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
-from gaussmith.planning.joint_noise import Tie
+from gaussmith.planning.joint_noise import JointNoise
 
 ROOT = Path(__file__).parents[2]
 ASK = WholeAsk(
@@ -56,7 +56,7 @@ def test_without_a_fault_nothing_is_found() -> None:
     ("ask", "function", "right", "wrong"),
     [
         (ASK, tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, 1)"),
-        (ASK, Tie._largest, "return largest(", "return 0.99 * largest("),
+        (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
         (FILTERED, draw._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
         (ASK, tied_people.extents_of, "columns = draw.block.codes.extents", "columns = draw.block.codes.extents / 2"),
@@ -67,7 +67,7 @@ def test_without_a_fault_nothing_is_found() -> None:
         (WEIGHED, tied_people._families, "draw.groups.at_most)", "1)"),
         (WEIGHED, tied_people.parts_of, "min(part.most, len(places))", "1"),
         (WEIGHED, tied_people.extents_of, "found[q] = columns", "found[q] = columns / 2"),
-        (WEIGHED, Tie.cores, "[groups[i] for i in places]", "[groups[0] for i in places]"),
+        (WEIGHED, JointNoise.cores, "[groups[i] for i in places]", "[groups[0] for i in places]"),
         (KINDS, mechanism._cores, "[[count] for count in found[0]]", "[[2 * count] for count in found[0]]"),
     ],
 )

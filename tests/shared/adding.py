@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from summing import total_records
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 
-PAIR = BoxCodes.for_bounds([0, 0], [100, 100], [0, 0])
+PAIR = BoxEncoding.for_bounds([0, 0], [100, 100], [0, 0])
 STEP = 2**35
 
 
-def add(source: object, columns: list[str] | None = None, codes: BoxCodes = PAIR) -> list[float]:
+def add(source: object, columns: list[str] | None = None, codes: BoxEncoding = PAIR) -> list[float]:
     """Sums in the user's units."""
     return [s / STEP for s in total_records(open_source(source, columns=columns or ["a", "b"]), codes, columns).sums]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.engines.engine import Engine, Progress, Totals
 from gaussmith.engines.registry import engine_of
 from gaussmith.engines.source import Source, check_columns
@@ -32,7 +32,7 @@ def sum_groups(frame: Any, units: Contribution, keys: GroupKeys, groups_per_unit
 
 
 def total_records(
-    source: Source, codes: Codes, columns: Sequence[str] | None = None, progress: Progress | None = None
+    source: Source, codes: Encoding, columns: Sequence[str] | None = None, progress: Progress | None = None
 ) -> Totals:
     """The totals of rows that are records."""
     names = check_columns(source, columns, codes.columns)

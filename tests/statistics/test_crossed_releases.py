@@ -12,7 +12,7 @@ from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.planning.crossed_noise import CrossedTie
+from gaussmith.planning.crossed_noise import CrossedNoise
 from gaussmith.planning.plan import Plan
 from gaussmith.totals.opened import total
 
@@ -41,7 +41,7 @@ def release_nobody(plan: Plan, times: int) -> np.ndarray:
 def stated(plan: Plan) -> np.ndarray:
     """The covariance of all of that, by the keys that two cells have in common."""
     (tie,) = plan.ties
-    assert isinstance(tie, CrossedTie)
+    assert isinstance(tie, CrossedNoise)
     both = [{"b": b, "a": a} for b in B for a in A]
     cells: list[dict[str, Any]] = [*both, *({"a": a} for a in A[::-1]), *({"b": b} for b in B)]
     cells += [{}] if () in tie.lift.ways else []

@@ -44,7 +44,7 @@ def many(totals: list[Totals]) -> list[Totals]:
 
 
 def totals_of(request: gm.Request) -> list[list[Totals]]:
-    """Of each draw the totals of its groups, as if everybody stood for many."""
+    """Of each query the totals of its groups, as if everybody stood for many."""
     return [many(total(source)) for source in mechanism.prepare_request(request.plan, request.source).sources]
 
 
@@ -83,7 +83,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def complete(asked: dict[str, Any]) -> dict[str, Any]:
-    """The same of columns that have a value in every row: one draw answers all of it."""
+    """The same of columns that have a value in every row: one query answers all of it."""
     return {**asked, "complete": [*dict.fromkeys([*asked.get("sums", ()), *asked.get("means", ())])]}
 
 
@@ -247,5 +247,5 @@ def test_intervals_that_are_too_narrow_would_be_noticed(monkeypatch: pytest.Monk
 def test_a_release_knows_its_row_rule() -> None:
     request = gm.Request(visits(), count=True, unit="person", guarantee=G)
     release = gm.release(request)
-    assert release.row_rule == request.plan.draws[0].row_rule
+    assert release.row_rule == request.plan.queries[0].row_rule
     assert replace(release, row_rules=(None,)).row_rule is None

@@ -14,10 +14,10 @@ from planting import plant
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains.domain import free_marks
-from gaussmith.planning.draw import Draw, tied_sum
-from gaussmith.planning.joint_noise import Tie, feature_rows
+from gaussmith.planning.joint_noise import JointNoise, feature_rows
 from gaussmith.planning.joint_people import counts_everybody
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query, tied_sum
 from gaussmith.totals.opened import total
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -81,40 +81,40 @@ def plan_of(name: str) -> Plan:
 
 
 def release_nobody(plan: Plan, times: int) -> np.ndarray:
-    """What is released from an empty table: noise alone, all features of all draws one after another."""
+    """What is released from an empty table: noise alone, all features of all queries one after another."""
     sources = mechanism.prepare_request(plan, pl.DataFrame(schema=SCHEMA)).sources
     totals = [total(source) for source in sources]
     releases = (mechanism.release_totals(plan, totals) for _ in range(times))
     return np.array([np.concatenate([noisy.ravel() for noisy in release.noisy]) for release in releases])
 
 
-def _reads(draw: Draw, tie: Tie) -> tuple[np.ndarray, bool]:
+def _reads(query: Query, tie: JointNoise) -> tuple[np.ndarray, bool]:
     """What the features of a group are of its core, and whether they are read from the number of people too."""
-    if free_marks(draw.block.domain) is not None:
+    if free_marks(query.block.domain) is not None:
         return np.eye(1), False
-    return feature_rows(draw.block.problem), counts_everybody(draw, tie.where)
+    return feature_rows(query.block.problem), counts_everybody(query, tie.where)
 
 
 def stated(plan: Plan) -> np.ndarray:
     """The covariance of all of that, as the lift of each noise states it: own, between groups, between questions."""
-    sizes = [draw.size * draw.block.shape.features.shape[0] for draw in plan.draws]
+    sizes = [query.size * query.block.shape.features.shape[0] for query in plan.queries]
     starts = np.cumsum([0, *sizes])
     found = np.zeros((starts[-1], starts[-1]))
-    for at, draw in zip(starts, plan.draws, strict=False):
-        if draw.tie is None:
-            F = draw.block.shape.features.dense()
-            C = np.kron(np.eye(draw.size), F @ F.T) * draw.block.noise_scale**2
+    for at, query in zip(starts, plan.queries, strict=False):
+        if query.tie is None:
+            F = query.block.shape.features.dense()
+            C = np.kron(np.eye(query.size), F @ F.T) * query.block.noise_scale**2
             found[at : at + len(C), at : at + len(C)] = C
     for tie in plan.ties:
         for a in tie.members:
             for b in tie.members:
-                C = _between(plan.draws[a], plan.draws[b], tie) * tie.noise_scale**2
+                C = _between(plan.queries[a], plan.queries[b], tie) * tie.noise_scale**2
                 found[starts[a] : starts[a] + len(C), starts[b] : starts[b] + C.shape[1]] = C
     return found
 
 
-def _between(one: Draw, other: Draw, tie: Tie) -> np.ndarray:
-    """The covariance of the features of two draws at unit noise: (groups × features) of one with those of the other."""
+def _between(one: Query, other: Query, tie: JointNoise) -> np.ndarray:
+    """The covariance of the features of two queries, unit noise: (groups × features) of one with those of the other."""
     left, right = _cores(one, tie), _cores(other, tie)
     parts = range(len(tie.body.parts))
     noise = {(p, q): tie.lift.covariance(p, q) for p in parts for q in parts}
@@ -132,26 +132,26 @@ def _between(one: Draw, other: Draw, tie: Tie) -> np.ndarray:
     return _maps(one, tie) @ C @ _maps(other, tie).T
 
 
-def _cores(draw: Draw, tie: Tie) -> list[tuple[int | None, int, int]]:
-    """Part, group and place of each number that the features of a draw are read from; people are of no part."""
-    place, people = draw.place, [(None, 0, 0)]
+def _cores(query: Query, tie: JointNoise) -> list[tuple[int | None, int, int]]:
+    """Part, group and place of each number that the features of a query are read from; people are of no part."""
+    place, people = query.place, [(None, 0, 0)]
     assert place is not None
-    if free_marks(draw.block.domain) is not None:
-        cells: list[Any] = [(place.part, place.start + i, 0) for i in range(draw.block.domain.dimension)]
-        return cells + (people if draw.block.shape.counted else [])
-    rows, everybody = _reads(draw, tie)
+    if free_marks(query.block.domain) is not None:
+        cells: list[Any] = [(place.part, place.start + i, 0) for i in range(query.block.domain.dimension)]
+        return cells + (people if query.block.shape.counted else [])
+    rows, everybody = _reads(query, tie)
     width = rows.shape[1] - everybody
     found: list[Any] = []
-    for i in range(draw.size):
+    for i in range(query.size):
         found += [] if place.part is None else [(place.part, place.start + i, j) for j in range(width)]
         found += people if everybody else []
     return found
 
 
-def _maps(draw: Draw, tie: Tie) -> np.ndarray:
-    if free_marks(draw.block.domain) is not None:
-        return np.eye(draw.block.domain.dimension + draw.block.shape.counted)
-    return np.kron(np.eye(draw.size), _reads(draw, tie)[0])
+def _maps(query: Query, tie: JointNoise) -> np.ndarray:
+    if free_marks(query.block.domain) is not None:
+        return np.eye(query.block.domain.dimension + query.block.shape.counted)
+    return np.kron(np.eye(query.size), _reads(query, tie)[0])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -175,26 +175,26 @@ def test_noise_that_is_two_percent_too_small_is_caught(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", CASES)
 def test_errors_of_questions_and_of_groups_added_up_are_those_of_the_whole(name: str) -> None:
     plan, covariance = plan_of(name), stated(plan_of(name))
-    starts = np.cumsum([0, *(draw.size * draw.block.shape.features.shape[0] for draw in plan.draws)])
-    for at, draw in zip(starts, plan.draws, strict=False):
-        size = draw.block.shape.features.shape[0]
-        F = draw.block.shape.features.dense()
-        whole = covariance[at : at + draw.size * size, at : at + draw.size * size].reshape(
-            draw.size, size, draw.size, size
+    starts = np.cumsum([0, *(query.size * query.block.shape.features.shape[0] for query in plan.queries)])
+    for at, query in zip(starts, plan.queries, strict=False):
+        size = query.block.shape.features.shape[0]
+        F = query.block.shape.features.dense()
+        whole = covariance[at : at + query.size * size, at : at + query.size * size].reshape(
+            query.size, size, query.size, size
         )
-        for group in range(draw.size):
+        for group in range(query.size):
             np.testing.assert_allclose(
-                F @ F.T * draw.block.noise_scale**2, whole[group, :, group], rtol=1e-9, atol=1e-9
+                F @ F.T * query.block.noise_scale**2, whole[group, :, group], rtol=1e-9, atol=1e-9
             )
-        if draw.groups is not None and draw.tie is not None:
-            F = tied_sum(draw, range(draw.size)).shape.features.dense()
+        if query.groups is not None and query.tie is not None:
+            F = tied_sum(query, range(query.size)).shape.features.dense()
             added = whole.sum(axis=(0, 2))
-            np.testing.assert_allclose(F @ F.T * draw.block.noise_scale**2, added, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(F @ F.T * query.block.noise_scale**2, added, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_totals_are_those_of_the_questions(name: str) -> None:
     plan = plan_of(name)
     for tie in plan.ties:
-        apart = sum(plan.draws[i].total_variance for i in tie.members)
+        apart = sum(plan.queries[i].total_variance for i in tie.members)
         assert tie.total_variance == pytest.approx(apart, rel=1e-9)

@@ -161,9 +161,9 @@ def test_where_people_have_rows_the_page_speaks_of_people() -> None:
         gm.Request("a.csv", unit="person", **asked),  # type: ignore[arg-type]
         gm.Request("a.csv", unit="person", count=True, means={"age": (0, 9)}, complete=["age"], **asked),  # type: ignore[arg-type]
     ):
-        (draw,) = request.plan.draws
-        features = np.full(draw.block.shape.features.shape[0], 9000.0)
-        told = page(noisy_release(request.plan, features, row_rule=draw.row_rule))
+        (query,) = request.plan.queries
+        features = np.full(query.block.shape.features.shape[0], 9000.0)
+        told = page(noisy_release(request.plan, features, row_rule=query.row_rule))
         words = " ".join(" ".join(Tags(told).words).split())
         assert "one record" not in told.lower() and "person's record" not in told
         assert "One person with all of their rows makes no result more than 2.72 times as likely" in words
@@ -290,9 +290,9 @@ def group_release(**fields: object) -> gm.Release:
         guarantee=G,
         **fields,  # type: ignore[arg-type]
     )
-    (draw,) = request.plan.draws
-    features = np.full((2, draw.block.shape.features.shape[0]), 700.0)
-    return noisy_release(request.plan, features, row_rule=draw.row_rule)
+    (query,) = request.plan.queries
+    features = np.full((2, query.block.shape.features.shape[0]), 700.0)
+    return noisy_release(request.plan, features, row_rule=query.row_rule)
 
 
 def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
@@ -311,8 +311,8 @@ def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
 def questions(**fields: object) -> gm.Release:
     asked = [{"name": "spending", "sums": {"income": (0, 500_000)}}, {"name": "people", "count": True}]
     request = gm.Request("folder/visits.csv", unit="person", questions=asked, guarantee=G, **fields)  # type: ignore[arg-type]
-    (draw,) = request.plan.draws
-    return noisy_release(request.plan, [7e7, 900.0], row_rule=draw.row_rule)
+    (query,) = request.plan.queries
+    return noisy_release(request.plan, [7e7, 900.0], row_rule=query.row_rule)
 
 
 def test_a_question_is_compared_within_what_it_was_planned_with() -> None:

@@ -11,7 +11,7 @@ import pytest
 from terminal import run
 
 import gaussmith as gm
-from gaussmith.domains.domain import Law
+from gaussmith.domains.domain import WorstCase
 from gaussmith.planning import certificate
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--complete", "age", "--count", "--epsilon", "1"]
@@ -168,7 +168,7 @@ def test_a_plan_that_does_not_give_its_answers_is_refused() -> None:
 
 def test_a_law_of_the_total_proves_nothing_of_the_worst() -> None:
     plan = gm.plan(gm.Cells(5), gm.Guarantee(mu=1), objective="worst")
-    law = Law("levels", 0.0, {"levels": np.array([[1.0, 0.0, 1.0]])})
+    law = WorstCase("levels", 0.0, {"levels": np.array([[1.0, 0.0, 1.0]])})
 
     def problems(**changed: object) -> tuple[str, ...]:
         proof = replace(plan.certificate.proof, **changed)  # type: ignore[arg-type]
@@ -178,4 +178,4 @@ def test_a_law_of_the_total_proves_nothing_of_the_worst() -> None:
     assert any("the law proves nothing" in problem for problem in problems(law=law, lower_bound=4.9))
     for numbers in ({"lower_bound": float("nan")}, {"price": float("inf")}, {"objective": "total"}):
         assert problems(**numbers)
-    assert problems(law=Law("cells", 0.0, {"weights": np.ones((5, 1))}))
+    assert problems(law=WorstCase("cells", 0.0, {"weights": np.ones((5, 1))}))

@@ -70,12 +70,12 @@ def test_no_record_is_beyond_the_bound(d: int) -> None:
         z = directions(rng, d, 400) * rng.uniform(0.8, 1, size=(400, 1))
         z[:200] = directions(rng, d, 200)
         v = products(domain, z) @ lift.T
-        added = domain.largest(Dense(np.column_stack([lift, np.zeros(len(lift))])), ADD_REMOVE)
-        replaced = domain.largest(Dense(lift), REPLACE_ONE)
+        added = domain.sensitivity(Dense(np.column_stack([lift, np.zeros(len(lift))])), ADD_REMOVE)
+        replaced = domain.sensitivity(Dense(lift), REPLACE_ONE)
         assert np.linalg.norm(v, axis=1).max() <= added
         assert np.linalg.norm(v[:200] - v[200:], axis=1).max() <= replaced
-        assert domain.largest_change(Dense(np.column_stack([lift, np.zeros(len(lift))]))) == replaced
-    exact = domain.largest(Dense(np.column_stack([own, np.zeros(len(own))])), ADD_REMOVE)
+        assert domain.replacement_sensitivity(Dense(np.column_stack([lift, np.zeros(len(lift))]))) == replaced
+    exact = domain.sensitivity(Dense(np.column_stack([own, np.zeros(len(own))])), ADD_REMOVE)
     assert np.linalg.norm(products(domain, directions(rng, d, 9)) @ own.T, axis=1) == pytest.approx(exact, rel=1e-9)
 
 
@@ -115,6 +115,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         BallMoments(2, radius=1e100)
     domain = BallMoments(2, radius=1)
     with refused(damaged("a lift of ball moments that counts")):
-        domain.largest(Dense(np.ones((3, 4))), ADD_REMOVE)
+        domain.sensitivity(Dense(np.ones((3, 4))), ADD_REMOVE)
     with refused(damaged("a lift of")):
-        domain.largest(Dense(np.ones((3, 3))), ADD_REMOVE)
+        domain.sensitivity(Dense(np.ones((3, 3))), ADD_REMOVE)

@@ -16,8 +16,8 @@ from gaussmith.domains.domain import Domain, Problem
 from gaussmith.planning.block import Block
 from gaussmith.planning.certificate import verify
 from gaussmith.planning.choice import plan_problem
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import aim, ask
 from gaussmith.statistics.sum import Count
@@ -71,7 +71,7 @@ def test_the_count_has_any_weight(name: str, neighbours: str, e: float) -> None:
     if not plan.answers.any_divided:
         assert plan.total_variance == pytest.approx(float(plan.answers.weights @ errors**2), rel=1e-9)
     assert plan.optimality == pytest.approx(scaled.optimality, rel=3e-3)
-    whole = Plan.of(Draw(plan, UNIT, neighbours))
+    whole = Plan.of(Query(plan, UNIT, neighbours))
     assert verify(whole, whole.certificate).problems == ()
 
 
@@ -84,5 +84,5 @@ def test_the_worst_answer_counts_the_records_at_their_target(name: str, e: float
     scaled = plan_at(name, 1.0, 1.0, neighbours, targets=np.full(size, np.sqrt(e)))
     assert plan.price == pytest.approx(e * scaled.price, rel=3e-3)
     assert plan.price >= e * (plan.count_standard_error or 0.0) ** 2 * (1 - 1e-9)
-    whole = Plan.of(Draw(plan, UNIT, neighbours))
+    whole = Plan.of(Query(plan, UNIT, neighbours))
     assert verify(whole, whole.certificate).problems == ()

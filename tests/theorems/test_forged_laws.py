@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.domains.domain import Law
+from gaussmith.domains.domain import WorstCase
 from gaussmith.domains.worst_cases import prove
 from gaussmith.errors import PlanError
 from gaussmith.planning.certificate import Certificate, verify
@@ -52,11 +52,11 @@ MADE = {
 CORNERS = gm.Box([0] * 3, [1] * 3).corners()
 LAWS = [
     *(plan.block.bounding_law for plan in MADE.values()),
-    Law("corners", 0.0, {"corners": CORNERS, "weights": np.ones(len(CORNERS))}),
+    WorstCase("corners", 0.0, {"corners": CORNERS, "weights": np.ones(len(CORNERS))}),
 ]
 
 
-def forgeries(law: Law) -> list[Law]:
+def forgeries(law: WorstCase) -> list[WorstCase]:
     """A law's numbers made larger, of other signs, or spread out evenly."""
     changes: list[Callable[[np.ndarray], np.ndarray]] = [
         lambda x: x * 10,
@@ -91,7 +91,7 @@ def test_no_law_proves_more_than_is_true(name: str) -> None:
 def test_levels_are_those_of_differences(levels: list[list[float]]) -> None:
     for name in ("cells", "cells replaced", "even counts"):
         plan = MADE[name]
-        law = Law("levels", 0.0, {"levels": np.array(levels)})
+        law = WorstCase("levels", 0.0, {"levels": np.array(levels)})
         try:
             lower = prove(plan.block.problem, law)
         except PlanError:

@@ -187,8 +187,8 @@ def test_a_record_in_no_cell_counts_against_every_lift():
     stairs = Staircase(Reflection(20, "even"), np.array([0, 19]), np.array([600, 500]))
     lift = ReflectedLift(stairs, np.full(20, 9), 1.0)
     alone = np.linalg.norm(lift.dense(), axis=0).max()
-    assert gm.Cells(20).largest(lift, "replace-one") < alone / 2
-    assert gm.Cells(20, or_none=True).largest(lift, "replace-one") >= alone
+    assert gm.Cells(20).sensitivity(lift, "replace-one") < alone / 2
+    assert gm.Cells(20, or_none=True).sensitivity(lift, "replace-one") >= alone
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Plan, list[dict[str, Any]]]] = {
 
 def reaches(plan: Plan, rows: list[dict[str, Any]]) -> np.ndarray:
     """√(sᵀ Σ⁻¹ s) of every person that these rows make, through the release itself."""
-    rule = plan.draws[0].row_rule
+    rule = plan.queries[0].row_rule
     assert rule is not None
     people = [[row | {"person": "p"} for row in person] for person in everyone(rows, rule.unit is not None)]
     nobody, *totals = total_tables(plan, [[], *people], SCHEMA)
@@ -165,11 +165,11 @@ APART = {
 
 @pytest.mark.parametrize("name", APART)
 def test_people_who_can_be_in_two_groups_are_hidden_there_too(name: str) -> None:
-    """Counterexamples to one group: the person is in one group for one draw, and in another for the other."""
+    """Counterexamples to one group: the person is in one group for one query, and in another for the other."""
     plan, rows = APART[name]
-    assert not by_one_key(plan.draws) and not any(tie.groups is not None for tie in plan.ties)
+    assert not by_one_key(plan.queries) and not any(tie.groups is not None for tie in plan.ties)
     with pytest.raises(PlanError, match="not by the same groups"):
-        one_choice(plan.draws)
+        one_choice(plan.queries)
     assert reaches(plan, rows).max() <= 1 + 1e-9
 
 
@@ -184,7 +184,7 @@ def test_a_plan_for_one_group_would_not_hide_people_in_two(monkeypatch: pytest.M
 
 def test_a_saved_plan_cannot_claim_one_group() -> None:
     fields = CASES["of people"][0].to_dict()
-    fields["draws"][0]["row_rule"]["where"] = "f"
+    fields["queries"][0]["row_rule"]["where"] = "f"
     with pytest.raises(PlanError):
         gm.Plan.from_dict(fields)
 

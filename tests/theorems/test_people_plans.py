@@ -22,8 +22,8 @@ from gaussmith.planning.block import Block
 from gaussmith.planning.certificate import verify
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.choice import plan_problem
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ask, ground_of
 from gaussmith.statistics.mean import Means
@@ -141,9 +141,11 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
 
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
     lift = lifted_people(Problem(domain, asked(domain, True).features, "add-remove")).lift
-    assert domain.largest(Dense(lift.dense()), "add-remove") == pytest.approx(domain.largest(lift, "add-remove"))
-    change = domain.largest_change(Dense(lift.dense()))
-    assert change <= domain.largest_change(lift) * (1 + 1e-9)
+    assert domain.sensitivity(Dense(lift.dense()), "add-remove") == pytest.approx(
+        domain.sensitivity(lift, "add-remove")
+    )
+    change = domain.replacement_sensitivity(Dense(lift.dense()))
+    assert change <= domain.replacement_sensitivity(lift) * (1 + 1e-9)
     people = corners(domain, True)
     apart = (people[:, None] - people[None, :]).reshape(-1, people.shape[1])
     assert np.linalg.norm(apart @ lift.dense().T, axis=1).max() <= change
@@ -177,7 +179,7 @@ def test_the_best_share_is_found(place: float) -> None:
 def test_the_domain_is_saved_and_read() -> None:
     plan, domain = planned("add-remove", 7, "apart", True)
     assert Block.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
-    assert gm.Plan.from_json(Plan.of(Draw(plan, UNIT, "add-remove")).to_json()).draws[0].block == plan
+    assert gm.Plan.from_json(Plan.of(Query(plan, UNIT, "add-remove")).to_json()).queries[0].block == plan
     assert People.from_dict(domain.to_dict()) == domain
     assert domain.codes(np.zeros(5)).centred([3, 4, 5, 6, 7], 2)[-1] == 7
 
@@ -191,15 +193,15 @@ def test_a_limit_that_is_none_is_refused(k: object) -> None:
 def test_lifts_that_do_not_fit_are_refused() -> None:
     plan, domain = planned("add-remove", 7, "none", True)
     with refused(damaged("a lift of")):
-        domain.largest(plan.shape.lift, "replace-one")
+        domain.sensitivity(plan.shape.lift, "replace-one")
     from gaussmith.numerics.matrices import Bordered, Dense
 
     many = People(None, Box([0] * 20, [1] * 20), 7)
     with refused("too-many-extreme-units"):
-        many.largest(Dense(np.eye(22)), "add-remove")
+        many.sensitivity(Dense(np.eye(22)), "add-remove")
     tied = Bordered(np.arange(3), np.ones(3), np.ones(3), 3)
     with refused(damaged("a lift that combines columns")):
-        domain.largest(tied, "replace-one")
+        domain.sensitivity(tied, "replace-one")
 
 
 def test_a_matrix_of_answers_is_read_from_the_coordinates_that_it_names() -> None:

@@ -96,6 +96,6 @@ def test_the_noise_is_the_best_for_prefix_sums(cells: int, known: float) -> None
     request = gm.Request(
         "t.csv", quantiles={"x": [0.5]}, bins={"x": list(range(cells - 1))}, guarantee=gm.Guarantee(mu=1)
     )
-    block = request.plan.draws[0].block
+    block = request.plan.queries[0].block
     assert np.sqrt(block.noise.variances.mean()) == pytest.approx(known, abs=2e-3)
     assert request.plan.optimality < 1.001

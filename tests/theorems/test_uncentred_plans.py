@@ -210,7 +210,7 @@ def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, n
         if A.shape[1] > d:
             S = np.hstack([S, np.ones((len(S), 1))])
         assert np.linalg.norm(S @ A.T, axis=1).max() <= 1 + 1e-12
-    largest = domain.largest(plan.block.shape.lift, neighbours)
+    largest = domain.sensitivity(plan.block.shape.lift, neighbours)
     assert 1 - 1e-5 <= largest <= 1 + 1e-12
     if isinstance(domain, gm.domains.SparseSum):  # adversarial: the k coordinates that count most
         entries = np.sort(np.abs(np.diag(A)[:d]))[::-1][: domain.at_most] * (1 if neighbours == "add-remove" else 2)

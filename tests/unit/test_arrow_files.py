@@ -19,7 +19,7 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines import frames as arrow_tables
 from gaussmith.engines.frames import mapped_batches
 from gaussmith.engines.registry import open_source
@@ -70,7 +70,7 @@ def test_mapped_numbers_are_those_that_were_written(
     expected = read.select(pl.col(name).alias(f"x{j}") for j, name in enumerate(columns))
     assert found.equals(expected, null_equal=True) and found.schema == expected.schema
     bounds = [-50.0] * len(columns), [200.0] * len(columns), [3.0] * len(columns)
-    codes, records = BoxCodes.for_bounds(*bounds), RecordTotals(tuple(columns))
+    codes, records = BoxEncoding.for_bounds(*bounds), RecordTotals(tuple(columns))
     (mapped,) = records.total(open_source(str(tmp_path / "*.arrow")), codes, None)
     (plain,) = records.total(open_source(read), codes, None)
     assert (list(mapped.sums), mapped.records) == (list(plain.sums), plain.records) and mapped.records == 2 * ROWS
@@ -82,7 +82,7 @@ def test_mapping_is_what_a_sum_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     used: list[str] = []
     read = arrow_tables._read_mapped
     monkeypatch.setattr(arrow_tables, "_read_mapped", lambda paths, names: used.extend(names) or read(paths, names))
-    source, codes = open_source(str(tmp_path / "a.arrow")), BoxCodes.for_bounds([0], [1], [0])
+    source, codes = open_source(str(tmp_path / "a.arrow")), BoxEncoding.for_bounds([0], [1], [0])
     RecordTotals(("x",)).total(source, codes, None)
     assert used == ["x"]
 

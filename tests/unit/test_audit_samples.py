@@ -72,9 +72,9 @@ def test_a_median_alone_is_audited_on_an_even_choice_of_its_cells(name, few_wide
 
 
 def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_releases):
-    """One hundredth of the draws, 2,000 of 128 numbers, refutes noise 10 % too small; a miss has p < 1e-300."""
+    """One hundredth of the queries, 2,000 of 128 numbers, refutes noise 10 % too small; a miss has p < 1e-300."""
     request = gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)})
-    plant(monkeypatch, normal._draw, "    return noise", "    return (noise * 0.9).astype(np.int64)")
+    plant(monkeypatch, normal._query, "    return noise", "    return (noise * 0.9).astype(np.int64)")
     verdict = audit(request, error=1e-11, samples=400_000)
     white = next(each for each in verdict.attempts if each.name == "noise, whitened")
     assert white.refutes and 2_000 <= white.samples < 10_000
@@ -82,8 +82,8 @@ def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_
 
 
 SHARED = {
-    "people": ({**REQUESTS["people"]}, "noise that draws 1, 2 share, whitened"),
-    "lent": ({"medians": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}}, "noise that draws 1, 2 share, whitened"),
+    "people": ({**REQUESTS["people"]}, "noise that queries 1, 2 share, whitened"),
+    "lent": ({"medians": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}}, "noise that queries 1, 2 share, whitened"),
     "tables": (
         {"marginals": [["a", "b"], ["b"]], "values": {"a": ["x", "y"], "b": ["u", "v", "w"]}},
         "noise, whitened",
@@ -99,7 +99,7 @@ def test_samples_are_what_the_mechanism_releases_with_the_same_noise(name):
     totals = mechanism.add_up(scene.prepare(scene.others))
     released = watch(lambda: mechanism.release_totals(plan, totals))
     sampler = sampling.Sampler(plan, [totals])
-    noises = [sampling.Noise(((i, 0),)) for i, d in enumerate(plan.draws) if d.tie is None and d.block.lender is None]
+    noises = [sampling.Noise(((i, 0),)) for i, d in enumerate(plan.queries) if d.tie is None and d.block.lender is None]
     noises += [sampling.tied_noise(plan, at) for at in range(len(plan.ties))]
 
     def drawn():
@@ -116,8 +116,8 @@ def test_samples_are_what_the_mechanism_releases_with_the_same_noise(name):
     "plan", [gm.plan(gm.Box([0, -1], [1, 3]), G, count=True), gm.plan(gm.domains.Ball(3, 1e-9), G)]
 )
 def test_many_samples_are_single_releases_with_the_same_noise(plan):
-    draw, totals = plan.draws[0], Totals([3] * plan.draws[0].block.codes.width, 7)
-    together = watch(lambda: replace(plan.release([]), noisy=(mechanism.sample_draw(draw, totals, 5),)))
+    query, totals = plan.queries[0], Totals([3] * plan.queries[0].block.codes.width, 7)
+    together = watch(lambda: replace(plan.release([]), noisy=(mechanism.sample_query(query, totals, 5),)))
     assert list(RepeatedTotals(totals, 3)) == [totals] * 3 and RepeatedTotals(totals, 3)[1:] == [totals] * 2
     noise = together.drawn[-1].reshape(5, -1)
     one_by_one = [watch(lambda: mechanism.release_totals(plan, [[totals]]), given=[each]) for each in noise]
@@ -157,7 +157,7 @@ def test_noise_of_found_keys_is_sampled_and_how_often_they_are_shown(few_keys, m
     assert found["noise of found keys, whitened"].samples >= SAFE["samples"]
     assert found["found keys, how often shown"].samples >= 4_000
     assert found["worst neighbours, in integers"].found == pytest.approx(1.0, abs=1e-9)
-    plant(monkeypatch, mechanism._pass, "noise, spare_noise = draws[0]", "noise, spare_noise = draws[0] // 2")
+    plant(monkeypatch, mechanism._pass, "noise, spare_noise = queries[0]", "noise, spare_noise = queries[0] // 2")
     wrong = audit(request, error=1e-11, samples=2_000)
     assert "noise of found keys, whitened" in [each.name for each in wrong.refuted_by]
 
@@ -165,7 +165,7 @@ def test_noise_of_found_keys_is_sampled_and_how_often_they_are_shown(few_keys, m
 def test_a_threshold_that_shows_keys_too_easily_is_counted(few_keys, monkeypatch):
     """Bars 2 people lower show 72 % of the keys instead of half: 4,000 keys miss that with p < 1e-100."""
     plan = gm.Request("people.csv", guarantee=G, **REQUESTS["found"]).plan
-    threshold = threshold_of(plan.draws[0])
+    threshold = threshold_of(plan.queries[0])
     maker = found_samples._maker(plan, 0, threshold)
     assert not found_samples._count_shown(maker, threshold, 1e-11, "keys").refutes
     right = type(threshold).shows
@@ -186,7 +186,7 @@ def test_the_verdict_says_what_was_not_sampled(monkeypatch):
     assert "– samples: the noise is not sampled: an audit samples noises of up to 100 numbers" in str(alone)
 
 
-def test_several_workers_draw_every_sample_once(monkeypatch):
+def test_several_workers_query_every_sample_once(monkeypatch):
     """Workers are threads here: processes take seconds to start (`./run prove audit` has two)."""
     pool = lambda workers, context, **begin: ThreadPoolExecutor(workers, **begin)  # noqa: E731
     monkeypatch.setattr(sampling, "ProcessPoolExecutor", pool)
@@ -245,11 +245,11 @@ def test_tails_are_exact_binomials():
 
 
 PLANTED = {
-    "clipped at 4 σ": (mechanism._release_draw, ".reshape(len(totals), m)",
+    "clipped at 4 σ": (mechanism._release_query, ".reshape(len(totals), m)",
         ".clip(-(4 << 52), 4 << 52).reshape(len(totals), m)", "record and replay: rare noise"),
     "low bits": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)", "record and replay: rare noise"),
     "no noise on 0": (mechanism.add, "y + z for", "y + z * bool(y) for", "record and replay: rare noise"),
-    "low bits of the sampler": (normal._draw, "noise[:size]", "noise[:size] & -(1 << 30)", "integers of releases"),
+    "low bits of the sampler": (normal._query, "noise[:size]", "noise[:size] & -(1 << 30)", "integers of releases"),
 }  # fmt: skip
 
 
@@ -263,6 +263,8 @@ def test_faults_between_the_sampler_and_its_use_are_found(name, monkeypatch):
 
 def test_counts_of_found_keys_are_looked_at_as_integers(few_keys, monkeypatch):
     request = gm.Request("people.csv", guarantee=G, **REQUESTS["found"])
-    plant(monkeypatch, mechanism._pass, "noise, spare_noise = draws[0]", "noise, spare_noise = draws[0] & -(1 << 30)")
+    plant(
+        monkeypatch, mechanism._pass, "noise, spare_noise = queries[0]", "noise, spare_noise = queries[0] & -(1 << 30)"
+    )
     wrong = audit(request, error=1e-11, samples=2_000)
     assert [each.name for each in wrong.refuted_by] == ["integers of found keys (people)"]

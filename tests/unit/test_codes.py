@@ -10,7 +10,7 @@ import pytest
 from refusals import refused
 
 from gaussmith.domains import encoding as codes
-from gaussmith.domains.encoding import FOLD, BallCodes, BoxCodes, centre_of, literal, nearest_to_zero
+from gaussmith.domains.encoding import FOLD, BallEncoding, BoxEncoding, centre_of, literal, nearest_to_zero
 from gaussmith.domains.moments import coarse_codes
 from gaussmith.engines import duckdb
 from gaussmith.engines.engine import BATCH_ROWS
@@ -29,7 +29,7 @@ def test_limits_leave_room_in_64_bits() -> None:
 
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_the_last_point_lies_within_bounds_whose_distance_is_no_double(low: float, high: float) -> None:
-    made = BoxCodes.for_bounds([low], [high], [low])
+    made = BoxEncoding.for_bounds([low], [high], [low])
     steps, scale = int(made.steps[0]), Fraction(float(made.scale[0]))
     assert Fraction(low) + steps / scale <= Fraction(high)
     assert Fraction(low) + (steps + 2) / scale > Fraction(high)
@@ -45,9 +45,9 @@ def test_bounds_may_be_neighbouring_doubles(low: float, doubles: int) -> None:
         high = math.nextafter(high, math.inf)
     if high - low < 2.0**-970:  # as near zero as that, doubles cannot be divided
         with refused("bounds-distance-beyond-doubles"):
-            BoxCodes.for_bounds([low], [high], [low])
+            BoxEncoding.for_bounds([low], [high], [low])
         return
-    fine, coarse = BoxCodes.for_bounds([low], [high], [low]), coarse_codes(np.r_[low], np.r_[high], np.r_[low], None)
+    fine, coarse = BoxEncoding.for_bounds([low], [high], [low]), coarse_codes(np.r_[low], np.r_[high], np.r_[low], None)
     for made in (fine, coarse):
         assert made.steps[0] > 0
         assert made.encode(np.array([[low], [high], [np.inf]])).ravel().max() <= made.steps[0]
@@ -55,15 +55,15 @@ def test_bounds_may_be_neighbouring_doubles(low: float, doubles: int) -> None:
 
 def test_bounds_without_a_distance_and_substitutes_that_do_not_fit_are_refused() -> None:
     with refused("bounds-distance-beyond-doubles"):
-        BoxCodes.for_bounds([1.0], [1.0], [1.0])
+        BoxEncoding.for_bounds([1.0], [1.0], [1.0])
     with refused("missing-not-finite"):
-        BoxCodes.for_bounds([0.0], [1.0], [np.nan])
+        BoxEncoding.for_bounds([0.0], [1.0], [np.nan])
     with refused("missing-not-finite"):
-        BoxCodes.for_bounds([0.0], [1.0], [0.0, 1.0])
+        BoxEncoding.for_bounds([0.0], [1.0], [0.0, 1.0])
 
 
 def test_the_margin_of_a_ball_grows_with_its_dimension() -> None:
-    margins = [1 - BallCodes(np.zeros(d), 1.0).margin for d in (1, 1 << 12, 1 << 13, 1 << 14)]
+    margins = [1 - BallEncoding(np.zeros(d), 1.0).margin for d in (1, 1 << 12, 1 << 13, 1 << 14)]
     assert margins == [2.0**-40, 2.0**-40, 2.0**-39, 2.0**-38]
 
 
@@ -83,7 +83,7 @@ def test_substitutes_lie_where_they_are_said_to() -> None:
 
 @pytest.mark.parametrize("d", [1, 31, 32, 33, 70])
 def test_spark_is_told_to_add_every_square_of_a_ball_once(d: int) -> None:
-    told = BallCodes(np.zeros(d), 1.0)
+    told = BallEncoding(np.zeros(d), 1.0)
     full = literal(told.margin * codes.BALL_STEPS)
     assert told.spell(range(d))[6] == [
         f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in range(d)
@@ -96,6 +96,6 @@ def test_spark_is_told_to_add_every_square_of_a_ball_once(d: int) -> None:
 
 
 def test_sql_has_the_margin_of_a_ball() -> None:
-    ball = BallCodes(np.zeros(2), 1.0)
+    ball = BallEncoding(np.zeros(2), 1.0)
     full = literal(ball.margin * codes.BALL_STEPS)
     assert ball.spell(range(2))[6] == [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in (0, 1)]

@@ -119,11 +119,13 @@ def test_columns_of_spark_that_are_not_nullable() -> None:
 
 def test_the_plan_is_that_of_a_promise_and_says_why() -> None:
     request = ask(ARROW)
-    assert {draw.row_rule.complete_by_type for draw in request.plan.draws if draw.row_rule} - {()} == {("age", "old")}
+    assert {query.row_rule.complete_by_type for query in request.plan.queries if query.row_rule} - {()} == {
+        ("age", "old")
+    }
     promised = ask(pl.from_arrow(ARROW), complete=["age", "old"])
     assert request.plan.standard_errors == pytest.approx(promised.plan.standard_errors, rel=1e-12)
     assert request.plan.total_variance < 0.99 * ask(pl.from_arrow(ARROW)).plan.total_variance
-    told = [line for draw in request.plan.draws if draw.row_rule for line in draw.row_rule.notes()]
+    told = [line for query in request.plan.queries if query.row_rule for line in query.row_rule.notes()]
     assert "age, old cannot be missing by their types" in told
     release = gm.release(ask(ARROW, EXACT))
     notes = {row["answer"]: row["note"] for row in release.rows()}
@@ -142,7 +144,7 @@ def test_every_source_gives_the_mean_of_its_values(tmp_path: Path) -> None:
         assert gm.release(ask(source, EXACT, means=whole)).values == pytest.approx([103 / 3, 1], abs=1e-3)
     array = np.column_stack([COLUMNS["age"], COLUMNS["kids"]])
     request = ask(array, EXACT, means=whole)
-    assert [draw.row_rule.complete_by_type for draw in request.plan.draws if draw.row_rule] == [("age", "kids")]
+    assert [query.row_rule.complete_by_type for query in request.plan.queries if query.row_rule] == [("age", "kids")]
     assert gm.release(request).values == pytest.approx([103 / 3, 1], abs=1e-3)
     means = gm.release(ask(f"{database(tmp_path / 'study.db')}?table=t", EXACT, means=whole)).values
     assert means == pytest.approx([43, 1], abs=1e-3)
@@ -150,16 +152,18 @@ def test_every_source_gives_the_mean_of_its_values(tmp_path: Path) -> None:
 
 def test_what_is_derived_or_stands_in_is_not_complete_by_type() -> None:
     frame = pd.DataFrame(COLUMNS)
-    rules = [draw.row_rule for draw in ask(frame, means={"double": (0, 200)}, columns={"double": "age * 2"}).plan.draws]
+    rules = [
+        query.row_rule for query in ask(frame, means={"double": (0, 200)}, columns={"double": "age * 2"}).plan.queries
+    ]
     assert [(rule.present, rule.complete_by_type) for rule in rules if rule] == [(("double",), ())]
-    hidden = ask(frame, means={"age": (0, 200)}, columns={"age": "age / kids"}).plan.draws[0].row_rule
+    hidden = ask(frame, means={"age": (0, 200)}, columns={"age": "age / kids"}).plan.queries[0].row_rule
     assert hidden is not None and (hidden.present, hidden.complete_by_type) == (("age",), ())
-    stood = ask(frame, means={"age": (0, 100)}, missing={"age": 40}).plan.draws[0].row_rule
+    stood = ask(frame, means={"age": (0, 100)}, missing={"age": 40}).plan.queries[0].row_rule
     assert stood is not None and (stood.complete_by_type, stood.stand_ins) == ((), (("age", 40.0),))
-    promised = ask(frame, means={"age": (0, 100)}, complete=["age"]).plan.draws[0].row_rule
+    promised = ask(frame, means={"age": (0, 100)}, complete=["age"]).plan.queries[0].row_rule
     assert promised is not None and (promised.complete, promised.complete_by_type) == (("age",), ())
     person = {"unit": "kids", "person_columns": {"total": "sum(age)"}, "means": {"total": (0, 100)}}
-    assert not any(draw.row_rule and draw.row_rule.complete_by_type for draw in ask(frame, **person).plan.draws)
+    assert not any(query.row_rule and query.row_rule.complete_by_type for query in ask(frame, **person).plan.queries)
 
 
 def test_a_file_whose_types_changed_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_a_file_whose_types_changed_is_refused_before_anything_is_charged(tmp_pa
             attempt()
         assert caught.value.code == "column-may-be-missing-now" and caught.value.fields["column"] == "age"
     again = ask(path, means={"age": (0, 100)})
-    assert again.plan.draws[0].row_rule is not None and again.plan.draws[0].row_rule.present == ("age",)
+    assert again.plan.queries[0].row_rule is not None and again.plan.queries[0].row_rule.present == ("age",)
     gm.release(again, ledger=ledger)
     frame = pd.DataFrame(COLUMNS)
     request = ask(frame, means={"age": (0, 100)})

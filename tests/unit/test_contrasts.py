@@ -71,25 +71,25 @@ PLANS = {
 
 
 def pushed_through(plan: Plan) -> dict[tuple[int, int], np.ndarray]:
-    """Features × independent unit noises for each draw and group, by pushing every unit noise through the plan."""
+    """Features × independent unit noises for each query and group, by pushing every unit noise through the plan."""
     columns: list[dict[tuple[int, int], np.ndarray]] = []
-    for i, draw in enumerate(plan.draws):
-        if draw.tie is None:
-            F = draw.block.shape.features.dense() * draw.block.noise_scale
-            columns += [{(i, group): column} for group in range(draw.size) for column in F.T]
+    for i, query in enumerate(plan.queries):
+        if query.tie is None:
+            F = query.block.shape.features.dense() * query.block.noise_scale
+            columns += [{(i, group): column} for group in range(query.size) for column in F.T]
     for tie in plan.ties:
-        members = [tie.seen(plan.draws[i]) for i in tie.members]
+        members = [tie.seen(plan.queries[i]) for i in tie.members]
         for copy, row in itertools.product(range(tie.copies), np.eye(tie.lift.size) * tie.noise_scale):
             found = dict(zip(tie.members, tie.features(members, row), strict=True))
             if tie.groups is None:
                 columns.append({(i, g): one[g] for i, one in found.items() for g in range(len(one))})
             else:  # a histogram has its groups in one
-                sizes = {i: plan.draws[i].block.domain.dimension for i in found}
-                here = {i: (i, 0 if plan.draws[i].groups is None else copy) for i in found}
-                alone = {i: plan.draws[i].groups is None for i in found}
+                sizes = {i: plan.queries[i].block.domain.dimension for i in found}
+                here = {i: (i, 0 if plan.queries[i].groups is None else copy) for i in found}
+                alone = {i: plan.queries[i].groups is None for i in found}
                 each = {i: np.eye(sizes[i])[copy] * one[0, 0] if alone[i] else one[0] for i, one in found.items()}
                 columns.append({here[i]: one for i, one in each.items()})
-    keys = [(i, g, len(draw.block.noise.features)) for i, draw in enumerate(plan.draws) for g in range(draw.size)]
+    keys = [(i, g, len(query.block.noise.features)) for i, query in enumerate(plan.queries) for g in range(query.size)]
     return {(i, g): np.array([c.get((i, g), np.zeros(size)) for c in columns]).T for i, g, size in keys}
 
 
@@ -116,19 +116,19 @@ def test_plans_above_have_the_noises_that_they_are_named_after() -> None:
     assert hows["tables"] == hows["tables, replace-one"] == ["crossed"]
     assert "crossed" in hows["tables beside others"] and len(PLANS["tables beside others"].provable) > 1
     for name in ("weighted groups", "weighted groups, missing values"):
-        assert any(draw.by_weight for draw in PLANS[name].draws), name
+        assert any(query.by_weight for query in PLANS[name].queries), name
     public = PLANS["public count, missing values"]
-    assert [draw.is_public for draw in public.draws].count(True) == 1
+    assert [query.is_public for query in public.queries].count(True) == 1
     assert public.standard_errors[-1] == 0 < public.standard_errors[:-1].min()
-    assert sum((draw.guarantee.mu / G.mu) ** 2 for draw in public.noises) == pytest.approx(1)
+    assert sum((query.guarantee.mu / G.mu) ** 2 for query in public.noises) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["missing values", "weighted groups, missing values"])
 @pytest.mark.parametrize("chosen", ["one", "two", "all"])
 def test_the_covariance_of_pieces_is_that_of_noise_pushed_through(name: str, chosen: str) -> None:
-    """One group, or several added up, of a question read from several draws; noise may differ from group to group."""
+    """One group, or several added up, of a question read from several queries; noise may differ from group to group."""
     plan = PLANS[name]
-    assert len(plan.slot.draws) > 1
+    assert len(plan.slot.queries) > 1
     groups = {"one": (1,), "two": (0, 2), "all": (0, 1, 2)}[chosen]
     rows, pieces = pushed_through(plan), Together(plan, groups)
     stacked = []
@@ -141,7 +141,7 @@ def test_the_covariance_of_pieces_is_that_of_noise_pushed_through(name: str, cho
 @pytest.mark.parametrize("name", ["weighted groups", "weighted groups, missing values"])
 def test_each_group_and_each_total_of_weighted_groups_has_its_own_errors(name: str) -> None:
     plan = PLANS[name]
-    sizes = [draw.block.shape.features.shape[0] for draw in plan.draws]
+    sizes = [query.block.shape.features.shape[0] for query in plan.queries]
     people = [np.tile([*[30.0] * (size - 1), 500.0], (3, 1)) for size in sizes]
     release = gm.Release(plan, tuple(people), (None,) * len(sizes), (None,) * len(sizes))
     errors = plan.errors_by_group(500)
@@ -271,7 +271,7 @@ def test_distances_add_up_where_correlations_are_not_known() -> None:
 def test_questions_with_tied_noise_are_compared_with_their_covariance() -> None:
     plan = PLANS["questions"]
     assert plan.ties, "the questions of this test share one noise"
-    features = [np.zeros((draw.size, len(draw.block.noise.features))) for draw in plan.draws]
+    features = [np.zeros((query.size, len(query.block.noise.features))) for query in plan.queries]
     for each in features:
         each[..., -1] = 100.0
     features[3][:] = 50.0
@@ -315,7 +315,7 @@ def test_contrasts_that_make_no_sense_are_refused() -> None:
         plain.contrasts()
     with refused("shares-of-nothing"):
         plain.shares()
-    features = [np.full((draw.size, len(draw.block.noise.features)), 100.0) for draw in PLANS["questions"].draws]
+    features = [np.full((query.size, len(query.block.noise.features)), 100.0) for query in PLANS["questions"].queries]
     questions = noisy_release(PLANS["questions"], *features)
     with refused("contrast-of-several-questions"):
         questions.difference("count", ("all", "count"))
@@ -327,13 +327,13 @@ def test_contrasts_that_make_no_sense_are_refused() -> None:
 
 
 def test_means_over_present_values_are_compared_by_their_own_counts() -> None:
-    """A question of several draws: each mean has a sum and a count of its own, whose noise is tied."""
+    """A question of several queries: each mean has a sum and a count of its own, whose noise is tied."""
     plan = PLANS["missing values"]
-    assert len(plan.slot.draws) == 3
-    release = noisy_release(plan, *(_filled(draw) for draw in plan.draws))
+    assert len(plan.slot.queries) == 3
+    release = noisy_release(plan, *(_filled(query) for query in plan.queries))
     found = release.difference("age_mean", "bmi_mean")["south"]
     rows = pushed_through(plan)
-    at = {name: i for i, draw in enumerate(plan.draws) for name in draw.block.answers.names}
+    at = {name: i for i, query in enumerate(plan.queries) for name in query.block.answers.names}
     slopes = [rows[at[name], 1][0] / 200 - 5 / 200 * rows[at[name], 1][-1] for name in ("age_mean", "bmi_mean")]
     assert found.value == pytest.approx((50 + 5) - (35 + 5))
     assert found.standard_error == pytest.approx(np.linalg.norm(slopes[0] - slopes[1]))
@@ -342,10 +342,10 @@ def test_means_over_present_values_are_compared_by_their_own_counts() -> None:
     assert share.value == pytest.approx(1 / 3)
 
 
-def _filled(draw: Any) -> np.ndarray:
+def _filled(query: Any) -> np.ndarray:
     """Every mean 5 above its middle, every sum and count 200, in each group."""
-    features = np.full((draw.size, len(draw.block.noise.features)), 200.0)
-    for statistic in draw.block.answers.statistics:
+    features = np.full((query.size, len(query.block.noise.features)), 200.0)
+    for statistic in query.block.answers.statistics:
         if statistic.divided:
             features[:, statistic.places[:, 0]] = 1000.0
     return features

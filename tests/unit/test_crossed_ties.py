@@ -21,8 +21,8 @@ from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
 from gaussmith.planning import crossed_noise as crossed_keys
 from gaussmith.planning.certificate import verify
-from gaussmith.planning.crossed_noise import CrossedTie
-from gaussmith.planning.draw import tied_sum
+from gaussmith.planning.crossed_noise import CrossedNoise
+from gaussmith.planning.query import tied_sum
 from gaussmith.report.charts import shared_answers
 
 Question = dict[str, Any]
@@ -45,8 +45,8 @@ def request(questions: list[Question], source: Any = "x.csv", **fields: Any) -> 
     return gm.Request(source, questions=questions, **{"guarantee": gm.Guarantee(mu=1), **fields})
 
 
-def crossed(plan: gm.Plan) -> list[CrossedTie]:
-    return [tie for tie in plan.ties if isinstance(tie, CrossedTie)]
+def crossed(plan: gm.Plan) -> list[CrossedNoise]:
+    return [tie for tie in plan.ties if isinstance(tie, CrossedNoise)]
 
 
 def table_of(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
@@ -188,7 +188,7 @@ def test_a_planted_fault_is_noticed_and_beyond_what_is_charged(
     plant(monkeypatch, function, right, wrong)
     with refused("data-not-readable"):
         reach(plan, "add-remove")
-    plant(monkeypatch, CrossedTie.is_steady, "return False", "return True")
+    plant(monkeypatch, CrossedNoise.is_steady, "return False", "return True")
     assert reach(plan, "add-remove") > 1
 
 
@@ -196,22 +196,22 @@ def test_errors_are_those_of_the_noise() -> None:
     """Every lifted cell in turn gets a unit of noise: what comes back in each answer adds up to its variance."""
     plan = request(ALL, guarantee=gm.Guarantee(mu=2)).plan
     (tie,) = plan.ties
-    draws = [plan.draws[i] for i in tie.members]
-    units = [tie.features(draws, row) for row in np.eye(tie.lift.size) * tie.noise_scale]
-    for k, draw in enumerate(draws):
+    queries = [plan.queries[i] for i in tie.members]
+    units = [tie.features(queries, row) for row in np.eye(tie.lift.size) * tie.noise_scale]
+    for k, query in enumerate(queries):
         found = np.array([each[k] for each in units])  # noises × groups × features
         variances = (found**2).sum(axis=0)
-        assert np.sqrt(variances[0]) == pytest.approx(draw.block.noise.variances**0.5)
-        if draw.groups is not None:
-            chosen = [0, draw.size - 1]
-            added = tied_sum(draw, chosen).shape.features.dense() * tie.noise_scale
+        assert np.sqrt(variances[0]) == pytest.approx(query.block.noise.variances**0.5)
+        if query.groups is not None:
+            chosen = [0, query.size - 1]
+            added = tied_sum(query, chosen).shape.features.dense() * tie.noise_scale
             assert (found[:, chosen].sum(axis=1) ** 2).sum() == pytest.approx(float((added**2).sum()))
-        for j, other in enumerate(draws):
+        for j, other in enumerate(queries):
             beside = np.array([each[j] for each in units])
             between = np.einsum("nf,ng->fg", found[:, 0], beside[:, 0])
-            if k == j and draw.groups is not None:
-                assert tie.covariance_of(draw, other, True) == pytest.approx(between)
-    assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in draws))
+            if k == j and query.groups is not None:
+                assert tie.covariance_of(query, other, True) == pytest.approx(between)
+    assert plan.total_variance == pytest.approx(sum(query.total_variance for query in queries))
     names, correlations = shared_answers(plan, tie)
     assert len(names) == len(correlations) and np.abs(correlations).max() <= 1 + 1e-9
     assert np.linalg.eigvalsh(correlations).min() > -1e-9
@@ -230,20 +230,20 @@ def test_saved_certified_and_told() -> None:
 SAVED = request(ALL).plan.to_dict()
 Change = Callable[[dict[str, Any]], Any]
 CUT = {"kind": "number", "edges": [0.0, 1.0], "ends": None}
-OTHERS = damaged("draws that are not tables of the same people")
+OTHERS = damaged("queries that are not tables of the same people")
 OTHER_TABLES = damaged("a lift that does not fit its tables")
-TWO_TIES = damaged("a draw in two ties, or in none")
+TWO_TIES = damaged("a query in two ties, or in none")
 FORGED: dict[str, tuple[Change, Expected]] = {
-    "rows of people": (lambda p: [d["row_rule"].update(unit="person") for d in p["draws"]], OTHERS),
-    "another filter": (lambda p: p["draws"][0]["row_rule"].update(where="x > 1"), OTHERS),
-    "another column": (lambda p: p["draws"][0]["row_rule"].update(columns={"a": "b"}), OTHERS),
-    "a key less": (lambda p: p["draws"][0]["groups"]["labels"].pop(), OTHER_TABLES),
-    "another key": (lambda p: p["draws"][0]["groups"]["labels"].__setitem__(0, ["z"]), OTHER_TABLES),
-    "a cell less": (lambda p: p["draws"][2]["groups"]["labels"].pop(), OTHERS),
+    "rows of people": (lambda p: [d["row_rule"].update(unit="person") for d in p["queries"]], OTHERS),
+    "another filter": (lambda p: p["queries"][0]["row_rule"].update(where="x > 1"), OTHERS),
+    "another column": (lambda p: p["queries"][0]["row_rule"].update(columns={"a": "b"}), OTHERS),
+    "a key less": (lambda p: p["queries"][0]["groups"]["labels"].pop(), OTHER_TABLES),
+    "another key": (lambda p: p["queries"][0]["groups"]["labels"].__setitem__(0, ["z"]), OTHER_TABLES),
+    "a cell less": (lambda p: p["queries"][2]["groups"]["labels"].pop(), OTHERS),
     "a member less": (lambda p: (p["ties"][0]["members"].pop(), p["ties"][0]["scales"].pop()), TWO_TIES),
     "a member twice": (
         lambda p: p["ties"][0].update(members=[0, 0, 1, 2, 3]),
-        damaged("draws that are not there"),
+        damaged("queries that are not there"),
     ),
     "a field more": (lambda p: p["ties"][0].update(more=1), damaged("a tie that is not understood")),
     "a scale of nothing": (
@@ -252,12 +252,12 @@ FORGED: dict[str, tuple[Change, Expected]] = {
     ),
     "a lift of other tables": (lambda p: p["ties"][0]["lift"].update(sizes=[2, 3]), OTHER_TABLES),
     "numbers left out": (lambda p: p["ties"][0]["lift"].update(ways=[[0], [1]]), "crossed-lift-not-finite"),
-    "rows without a value": (lambda p: p["draws"][0]["row_rule"].update(present=["x"]), OTHERS),
+    "rows without a value": (lambda p: p["queries"][0]["row_rule"].update(present=["x"]), OTHERS),
     "a filter of people": (
-        lambda p: p["draws"][0]["row_rule"].update(person_columns={"c": "count()"}, person_where="c > 1"),
+        lambda p: p["queries"][0]["row_rule"].update(person_columns={"c": "count()"}, person_where="c > 1"),
         OTHERS,
     ),
-    "cells of numbers": (lambda p: p["draws"][0]["row_rule"].update(cuts={"a": CUT}), OTHERS),
+    "cells of numbers": (lambda p: p["queries"][0]["row_rule"].update(cuts={"a": CUT}), OTHERS),
     "another guarantee": (
         lambda p: p["ties"][0].update(guarantee={"mu": 2.0}),
         damaged("does not fit its tie"),
@@ -303,7 +303,7 @@ def test_every_key_of_a_person_counts_for_itself(monkeypatch: pytest.MonkeyPatch
     except GaussmithError:
         pytest.fail("the planted fault was refused by something else")
     assert crossed(plan)
-    plant(monkeypatch, CrossedTie.is_steady, "return False", "return True")
+    plant(monkeypatch, CrossedNoise.is_steady, "return False", "return True")
     one = [{"a": "k", "b": 9, "x": 1.0}] * 2 + [{"a": "l", "b": 1, "x": 1.0}]
     assert max(distances(plan, total_alone(plan, [], SCHEMA), total_alone(plan, one, SCHEMA))) > 1
 
@@ -311,15 +311,15 @@ def test_every_key_of_a_person_counts_for_itself(monkeypatch: pytest.MonkeyPatch
 def test_tables_under_other_filters_would_exceed_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise is not made for somebody who is in the table by two keys, and not in that by one of them."""
     fields = request([BY_A, BY_AB]).plan.to_dict()
-    fields["draws"][0]["row_rule"]["where"] = "x > 1"
+    fields["queries"][0]["row_rule"]["where"] = "x > 1"
     with refused(OTHERS):
         gm.Plan.from_dict(fields)
-    right = "if len(rules) < len(draws) or len(filters) > 1:\n        return False"
+    right = "if len(rules) < len(queries) or len(filters) > 1:\n        return False"
     plant(monkeypatch, crossed_keys._same_rows, right, "filters = {None}")
     plan = gm.Plan.from_dict(fields)
     one = [{"a": "k", "b": 1, "x": 0.0}]
     nobody, somebody = (total_alone(plan, rows, SCHEMA) for rows in ([], one))
     with refused("data-not-readable"):
         distances(plan, nobody, somebody)
-    plant(monkeypatch, CrossedTie.is_steady, "return False", "return True")
+    plant(monkeypatch, CrossedNoise.is_steady, "return False", "return True")
     assert max(distances(plan, nobody, somebody)) > 1

@@ -50,20 +50,20 @@ def place(member: int, *fields: Any) -> Change:
     return lambda plan: plan["ties"][0]["places"].__setitem__(member, list(fields))
 
 
-def rule(draw: int, **fields: Any) -> Change:
-    return lambda plan: plan["draws"][draw]["row_rule"].update(fields)
+def rule(query: int, **fields: Any) -> Change:
+    return lambda plan: plan["queries"][query]["row_rule"].update(fields)
 
 
-def block(draw: int, **fields: Any) -> Change:
-    return lambda plan: plan["draws"][draw]["block"].update(fields)
+def block(query: int, **fields: Any) -> Change:
+    return lambda plan: plan["queries"][query]["block"].update(fields)
 
 
-def domain(draw: int, **fields: Any) -> Change:
-    return lambda plan: plan["draws"][draw]["block"]["domain"].update(fields)
+def domain(query: int, **fields: Any) -> Change:
+    return lambda plan: plan["queries"][query]["block"]["domain"].update(fields)
 
 
 def groups(**fields: Any) -> Change:
-    return lambda plan: plan["draws"][0]["groups"].update(fields)
+    return lambda plan: plan["queries"][0]["groups"].update(fields)
 
 
 def lift(**fields: Any) -> Change:
@@ -91,12 +91,12 @@ REFUSED: dict[str, Change] = {
     "members below zero": tie(members=[0, 1, 2, 3, 4, -1]),
     "members in another order": tie(members=[1, 0, 2, 3, 4, 5]),
     "a member less": tie(members=[0, 1, 2, 3, 4]),
-    "a draw in two ties": lambda plan: plan["ties"].append(copy.deepcopy(plan["ties"][0])),
-    "draws in no tie": lambda plan: plan.update(ties=[]),
+    "a query in two ties": lambda plan: plan["ties"].append(copy.deepcopy(plan["ties"][0])),
+    "queries in no tie": lambda plan: plan.update(ties=[]),
     "a place less": lambda plan: plan["ties"][0]["places"].pop(),
     "a place further on": place(0, 0, 1, 1.0),
-    "a draw of groups without a part": place(0, None, 0, 1.0),
-    "two draws in one part": place(1, 0, 4, 1.0),
+    "a query of groups without a part": place(0, None, 0, 1.0),
+    "two queries in one part": place(1, 0, 4, 1.0),
     "parts that leave one out": place(3, 9, 0, 1.0),
     "parts exchanged": both(place(0, 1, 0, 1.0), place(1, 0, 0, 1.0)),
     "a scale of nothing": place(0, 0, 0, 0.0),
@@ -107,9 +107,9 @@ REFUSED: dict[str, Change] = {
     "people counted behind a filter": tie(people=1),
     "people counted by nobody": tie(people=17),
     "people counted below zero": tie(people=-1),
-    "a filter that does not cover a draw": tie(where="f1 == 1"),
-    "a filter that covers one draw more": both(rule(3, where="f1 == 1"), tie(where=None)),
-    "a filtered draw taken for everybody": rule(1, where=None),
+    "a filter that does not cover a query": tie(where="f1 == 1"),
+    "a filter that covers one query more": both(rule(3, where="f1 == 1"), tie(where=None)),
+    "a filtered query taken for everybody": rule(1, where=None),
     "a larger guarantee": tie(guarantee={"mu": 1.1}),
     "a guarantee that is no number": tie(guarantee={"mu": math.nan}),
     "other neighbours of the tie": tie(neighbours="replace-one"),
@@ -122,7 +122,7 @@ REFUSED: dict[str, Change] = {
     "an entry that is infinite": entry(math.inf, "ties", 0, 0),
     "an entry that is text": entry("much", "ties", 0, 0),
     "one person names others": rule(1, unit=None),
-    "a draw of plain data": lambda plan: plan["draws"][1].update(row_rule=None),
+    "a query of plain data": lambda plan: plan["queries"][1].update(row_rule=None),
     "people in more groups by the rule": rule(0, groups_per_unit=4),
     "people in fewer groups by the plan": groups(at_most=1),
     "people with more values by the rule": rule(2, values_per_unit=3),
@@ -137,7 +137,7 @@ REFUSED: dict[str, Change] = {
     "each row a cell": rule(4, form="categories"),
     "each row a record": rule(3, form="numbers"),
     "pairs of others": rule(2, form="pairs", features=[["values", "h4"], ["values", "h2"]]),
-    "no groups": lambda plan: plan["draws"][0].update(groups=None),
+    "no groups": lambda plan: plan["queries"][0].update(groups=None),
 }  # fmt: skip
 
 
@@ -173,7 +173,7 @@ ACCEPTED: dict[str, Change] = {
     "more values of a person in plan": domain(2, at_most=3),
     "fewer groups by the rule": rule(0, groups_per_unit=1),
     "another scale": place(0, 0, 0, 1e9),
-    "people counted by another draw that counts all": tie(people=2),
+    "people counted by another query that counts all": tie(people=2),
     "wider bounds": domain(3, upper=[5.0]),
     "an entry": entry(0.7, "own", 0, 0, 0),
     "an entry of a tie": entry(-0.3, "ties", 0, 2),
@@ -194,7 +194,7 @@ def test_random_damage_is_refused_or_private() -> None:
     generator, accepted = random.Random(), 0
     for _ in range(60):
         fields = copy.deepcopy(SAVED)
-        at: Any = generator.choice(fields[generator.choice(["ties", "ties", "draws"])])
+        at: Any = generator.choice(fields[generator.choice(["ties", "ties", "queries"])])
         at |= {"law": None} if "law" in at else {}
         while isinstance(at, dict | list) and at:
             key = generator.choice(list(at) if isinstance(at, dict) else range(len(at)))
@@ -208,7 +208,7 @@ def test_random_damage_is_refused_or_private() -> None:
             plan = gm.Plan.from_dict(json.loads(json.dumps(fields)))
         except (GaussmithError, ValueError):
             continue
-        if {draw.row_rule.unit for draw in plan.draws if draw.row_rule is not None} != {"person"}:
+        if {query.row_rule.unit for query in plan.queries if query.row_rule is not None} != {"person"}:
             continue  # it says that others are protected
         try:
             found = worst(plan, 40)
@@ -238,7 +238,7 @@ REPLACED: dict[str, Any] = {"unit": "person", "neighbours": "replace-one", "guar
 def test_under_replace_one_the_number_of_those_who_pass_a_filter_is_not_public() -> None:
     release = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, values_per_unit=1, where="f == 1", **REPLACED))
     assert release.records == (None,)
-    assert [saved["records"] for saved in json.loads(release.to_json())["draws"]] == [None]
+    assert [saved["records"] for saved in json.loads(release.to_json())["queries"]] == [None]
     everybody = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, values_per_unit=1, **REPLACED))
     assert everybody.records == (4,)
 
@@ -254,7 +254,7 @@ def test_a_filtered_question_alone_under_replace_one_counts_those_who_pass() -> 
 )
 def test_a_filter_put_into_a_saved_plan_does_not_make_its_count_public(asked: dict[str, Any]) -> None:
     fields = gm.Request(ROWS, **asked, **REPLACED).plan.to_dict()
-    fields["draws"][0]["row_rule"]["where"] = "f == 1"
+    fields["queries"][0]["row_rule"]["where"] = "f == 1"
     with pytest.raises(PlanError, match="a public number of those who pass a filter"):
         gm.Plan.from_dict(fields)
 
@@ -278,7 +278,7 @@ def test_people_are_the_same_in_all_questions() -> None:
     alike = [{**each, "columns": {"who": "x"}} for each in asked]
     fields = gm.Request(ROWS, questions=alike, unit="who", guarantee=gm.Guarantee(mu=1)).plan.to_dict()
     assert len(fields["ties"]) == 1
-    fields["draws"][1]["row_rule"]["columns"] = {"who": "f"}
+    fields["queries"][1]["row_rule"]["columns"] = {"who": "f"}
     with pytest.raises(PlanError, match="other people"):
         gm.Plan.from_dict(fields)
 
@@ -308,6 +308,6 @@ def test_saved_plans_of_people_with_rows_keep_their_limit() -> None:
         {"features": [["row sum", "x"], ["row sum", "x"]]},
     ):
         damaged = copy.deepcopy(fields)
-        damaged["draws"][0]["row_rule"] |= change
+        damaged["queries"][0]["row_rule"] |= change
         with pytest.raises(PlanError, match="row rule"):
             gm.Plan.from_dict(damaged)

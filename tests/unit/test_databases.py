@@ -13,13 +13,13 @@ from refusals import Expected, refusal, refused
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import SourceError
 from gaussmith.pipeline.release import request_hash
 
-ONE = BoxCodes.for_bounds([0], [4096], [0])
+ONE = BoxEncoding.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)
 
 
@@ -178,7 +178,7 @@ def test_where_duckdb_is_not_installed(package: str, database: Path, monkeypatch
 def test_columns_of_duckdb_that_hold_no_numbers_and_columns_without_any_value() -> None:
     relation = duckdb.sql("select null as v, interval 1 day as i, 'x' as t, [1] as l")
     source = open_source(relation)
-    assert total_records(source, BoxCodes.for_bounds([0], [1], [1]), ["v"]).sums[0] == 2**41
+    assert total_records(source, BoxEncoding.for_bounds([0], [1], [1]), ["v"]).sums[0] == 2**41
     for name, code in {"i": "column-not-numbers", "t": "column-of-text", "l": "column-not-numbers"}.items():
         with refused(code, column=name):
             check_columns(source, [name], 1)

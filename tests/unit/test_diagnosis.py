@@ -64,10 +64,10 @@ def counts(rows: list[Row], **fields: Any) -> dict[str, int]:
     plan = gm.Request("table", guarantee=G, diagnose=True, **fields).plan
     opened = mechanism.prepare_request(plan, pl.DataFrame(rows, schema=SCHEMA)).sources
     found: dict[str, int] = {}
-    for at in plan["diagnosis"].slot.draws:
+    for at in plan["diagnosis"].slot.queries:
         (totals,) = total(opened[at])
         assert totals.records == sum(totals.sums)
-        found |= {n: int(c) for n, c in zip(plan.draws[at].block.answers.names, totals.sums, strict=True) if c}
+        found |= {n: int(c) for n, c in zip(plan.queries[at].block.answers.names, totals.sums, strict=True) if c}
     return found
 
 

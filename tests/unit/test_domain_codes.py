@@ -22,7 +22,7 @@ from gaussmith.domains.row_moments import RowMoments
 from gaussmith.papers import ball_moments as ball_moment_codes
 from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.looks import LengthCells
-from gaussmith.papers.sparse import SparseCodes
+from gaussmith.papers.sparse import SparseEncoding
 
 
 def test_coded_points_lie_inside_their_bounds_and_nearly_fill_them() -> None:
@@ -253,7 +253,7 @@ def test_a_count_alone_has_no_noise_where_the_number_of_records_is_public() -> N
 
 def test_a_value_that_is_coded_zero_takes_no_place_of_another() -> None:
     """0.4 steps of a wide column are larger than three steps of a narrow one, and still count as nothing."""
-    codes = SparseCodes.for_bounds([1.0, 2.0**20], 1)
+    codes = SparseEncoding.for_bounds([1.0, 2.0**20], 1)
     narrow, wide = (1 / codes.sizes.scale).tolist()
     for steps in (1, 3):
         assert codes.encode(np.array([[steps * narrow, 0.4 * wide]])).tolist() == [[steps, 0]]

@@ -19,12 +19,12 @@ from store import Store, serve
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError
 
-ONE = BoxCodes.for_bounds([0], [4096], [0])
+ONE = BoxEncoding.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)
 
 
@@ -169,7 +169,7 @@ def test_files_without_a_column_in_common_are_counted_and_suffixes_are_written_i
     pl.DataFrame({"a": [1.0, 2.0]}).write_parquet(tmp_path / "0.parquet")
     pl.DataFrame({"b": [1.0, 2.0, 3.0]}).write_parquet(tmp_path / "1.PARQUET")
     source = open_source(tmp_path, engine)
-    assert source.names == () and total_records(source, BoxCodes.for_bounds([], [], []), []).records == 5
+    assert source.names == () and total_records(source, BoxEncoding.for_bounds([], [], []), []).records == 5
 
 
 def test_headers_of_all_csv_files_are_looked_at(tmp_path: Path) -> None:

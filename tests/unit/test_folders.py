@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from refusals import refusal, refused
 from summing import total_people, total_records
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.files import MISSING, decode_name
 from gaussmith.engines.registry import open_source
 from gaussmith.expressions.spelling import kinds_of, plan_derivation
 from gaussmith.totals.features import Contribution
 
-ONE = BoxCodes.for_bounds([0], [4096], [0])
+ONE = BoxEncoding.for_bounds([0], [4096], [0])
 ENGINES = ["polars", "duckdb"]
 
 

@@ -17,22 +17,22 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def _plan(**more: Any) -> gm.Plan:
-    """Two draws of one question: one decides, the other has the mean of the values that are there."""
+    """Two queries of one question: one decides, the other has the mean of the values that are there."""
     given: dict[str, Any] = {"unit": "person", "by": {"key": "found"}, "groups_per_unit": 3, "count": True}
     given |= {"means": {"x": (0, 60)}, "mean_of": "units", "where": "x < 50 or is_null(x)", "guarantee": GUARANTEE}
     return gm.Request("visits.csv", **given | more).plan
 
 
 def _kappa(over: int, under: int) -> Change:
-    return lambda saved: saved["draws"][0]["groups"].update(kappa=[over, under])
+    return lambda saved: saved["queries"][0]["groups"].update(kappa=[over, under])
 
 
-def _groups(draw: int, **fields: Any) -> Change:
-    return lambda saved: saved["draws"][draw]["groups"].update(fields)
+def _groups(query: int, **fields: Any) -> Change:
+    return lambda saved: saved["queries"][query]["groups"].update(fields)
 
 
-def _rule(draw: int, **fields: Any) -> Change:
-    return lambda saved: saved["draws"][draw]["row_rule"].update(fields)
+def _rule(query: int, **fields: Any) -> Change:
+    return lambda saved: saved["queries"][query]["row_rule"].update(fields)
 
 
 FORGED: dict[str, tuple[Change, str]] = {
@@ -40,12 +40,12 @@ FORGED: dict[str, tuple[Change, str]] = {
     "κ of nothing": (_kappa(1, 0), damaged("cannot be read")),
     "κ of 0": (_kappa(0, 1), damaged("found keys that are shown too easily")),
     "κ below 0": (_kappa(-1, 100_000), damaged("found keys that are shown too easily")),
-    "nobody decides": (_groups(0, kappa=None), damaged("found keys that no draw decides, or several do")),
-    "both decide": (_groups(1, kappa=[1, 10**6]), damaged("found keys that no draw decides, or several do")),
-    "another question decides": (_groups(1, which=7), damaged("found keys that no draw decides, or several do")),
+    "nobody decides": (_groups(0, kappa=None), damaged("found keys that no query decides, or several do")),
+    "both decide": (_groups(1, kappa=[1, 10**6]), damaged("found keys that no query decides, or several do")),
+    "another question decides": (_groups(1, which=7), damaged("found keys that no query decides, or several do")),
     "fewer groups than people keep": (_groups(0, at_most=1), damaged("people in more groups than planned")),
     "people keep more groups": (_rule(0, groups_per_unit=4), damaged("people in more groups than planned")),
-    "fewer groups in one draw": (
+    "fewer groups in one query": (
         _rule(1, groups_per_unit=1),
         damaged("that count other people than the one that decides"),
     ),
@@ -78,7 +78,7 @@ FORGED: dict[str, tuple[Change, str]] = {
 def test_the_plan_itself_is_read() -> None:
     plan = _plan()
     assert gm.read(plan.to_json()) == plan
-    assert len(plan.draws) == 2
+    assert len(plan.queries) == 2
 
 
 @pytest.mark.parametrize("name", FORGED)
@@ -101,7 +101,7 @@ def test_a_kappa_beside_mu_has_a_limit() -> None:
 def test_a_count_of_people_that_weighs_more_is_refused() -> None:
     """One person's integer decides about the threshold; a larger one would need more noise."""
     saved = json.loads(_plan().to_json())
-    saved["draws"][0]["block"]["guarantee"] = {"mu": 10.0}
+    saved["queries"][0]["block"]["guarantee"] = {"mu": 10.0}
     with refused(damaged("is too large")):
         gm.read(json.dumps(saved))
 
@@ -111,14 +111,14 @@ def test_spare_numbers_are_not_stored() -> None:
     plan = _plan(groups_per_unit=10)
     assert "spare" not in plan.to_json()
     saved = json.loads(plan.to_json())
-    saved["draws"][0]["groups"]["spares"] = [1 << 40]
+    saved["queries"][0]["groups"]["spares"] = [1 << 40]
     assert gm.read(json.dumps(saved))._threshold.spares == plan._threshold.spares
 
 
 def test_found_keys_under_replace_one_are_refused() -> None:
     saved = json.loads(_plan().to_json())
     saved["neighbours"] = "replace-one"
-    for draw in saved["draws"]:
-        draw["neighbours"] = "replace-one"
+    for query in saved["queries"]:
+        query["neighbours"] = "replace-one"
     with pytest.raises(gm.PlanError):
         gm.read(json.dumps(saved))

@@ -9,7 +9,7 @@ import pytest
 from refusals import Expected, damaged, refusal, refused
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BALL_STEPS, BallCodes
+from gaussmith.domains.encoding import BALL_STEPS, BallEncoding
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 SD = 1 / np.arange(1.0, 5.0)
@@ -136,7 +136,7 @@ def test_scales_however_far_apart_are_planned() -> None:
 
 def test_codes_of_an_ellipsoid_are_those_of_a_ball_after_scaling() -> None:
     centre, axes = np.array([1.0, -2.0, 3.0]), np.array([0.5, 4.0, 1e-3])
-    codes = BallCodes(centre, axes)
+    codes = BallEncoding(centre, axes)
     rng = np.random.default_rng()
     rows = centre + axes * rng.standard_normal((2000, 3)) * 10 ** rng.uniform(-3, 3, (2000, 1))
     rows[:4] = [[np.nan, 0, 0], [np.inf, 0, 0], [1.0, -2.0, 3.0], [1e300, -1e300, 1e300]]
@@ -146,4 +146,4 @@ def test_codes_of_an_ellipsoid_are_those_of_a_ball_after_scaling() -> None:
     z = (rows[4:] - centre) / axes
     norm = np.linalg.norm(z, axis=1, keepdims=True)
     assert k[4:] / BALL_STEPS == pytest.approx(z / np.maximum(norm, 1), abs=1e-9)
-    assert (BallCodes(centre, 2.0).encode(rows) == BallCodes(centre, np.full(3, 2.0)).encode(rows)).all()
+    assert (BallEncoding(centre, 2.0).encode(rows) == BallEncoding(centre, np.full(3, 2.0)).encode(rows)).all()

@@ -20,7 +20,7 @@ from planting import plant
 from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.people import People
 from gaussmith.domains.workloads import Marginals
 from gaussmith.errors import PlanError
@@ -30,7 +30,7 @@ from gaussmith.numerics.matrices import Dense, Diagonal, Matrix
 from gaussmith.planning import certified_grid as grid_module
 from gaussmith.planning.certified_grid import _SHRINKS, NOISE_BITS, Grid, core, grid_at, make_grid
 
-CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
+CODES = BoxEncoding.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
 
 
 @dataclass
@@ -44,7 +44,7 @@ class StandIn:
     def check_lift(self, lift: Matrix, codes: Any) -> None:
         """Any lift fits."""
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Any = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Any = None) -> float:
         self.asked.append((lift, neighbours, extent))
         return self.norm if len(self.asked) == 1 else self.reach(lift)
 
@@ -172,7 +172,7 @@ INEQUALITY = "Fraction(reach) + Fraction(charge) <= Fraction(mu) * 2**NOISE_BITS
         (check_room, make_grid, "replace(grid_at(1.0, lift, codes), scale=room)", "Grid(lift, room)"),
         (check_units, grid_at, "np.append(units, 1.0)", "np.append(units, units[0])"),
         (check_units, make_grid, "_largest(grid.lift, grid.absent, domain, neighbours, codes.extents)",
-         'domain.largest(grid.lift, "add-remove", codes.extents)'),
+         'domain.sensitivity(grid.lift, "add-remove", codes.extents)'),
         (check_units, make_grid, "not in (0, 1)", "not in (-1, 0, 1, 2)"),
         (check_reach, Grid.reach, "sqrt_upward(float(self.lift.shape[0]))", "0.0"),
         (check_reach, Grid.reach, "sqrt_upward(float(self.lift.shape[0]))", "float(np.sqrt(self.lift.shape[0]))"),
@@ -197,7 +197,7 @@ def test_the_first_try_is_enough_for_what_is_planned() -> None:
     """Hence the noise is above what the guarantee needs by no more than 2^-49 and the charge for rounding."""
     for domain in (gm.Box([0, -3], [1, 8]), gm.domains.Ball(3, 2.0), gm.Counts(4, 2), gm.domains.Votes(3)):
         plan = gm.plan(domain, gm.Guarantee(epsilon=1, delta=1e-6))
-        norm = domain.largest(plan.block.shape.lift, plan.neighbours)
+        norm = domain.sensitivity(plan.block.shape.lift, plan.neighbours)
         room = plan.guarantee.mu * 2.0**NOISE_BITS - math.sqrt(plan.block.shape.lift.shape[0])
         assert plan.block.grid.scale == pytest.approx(room / norm, rel=2.0**-49)
 
@@ -206,7 +206,7 @@ def test_the_first_try_is_enough_for_what_is_planned() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 31, 32, 40])
 def test_the_core_is_exact_however_many_records(columns: int, records: int) -> None:
     """Wide sums are kept in words of 64 bits while they fit; the number of records comes last, where it is asked."""
-    codes = BoxCodes.for_bounds([0.0] * columns, [1.75] * columns, [0.0] * columns)
+    codes = BoxEncoding.for_bounds([0.0] * columns, [1.75] * columns, [0.0] * columns)
     top = int(codes.steps[0])
     assert (top + 1) * 2 * ((1 << 18) - 1) < 1 << 63 < top * (1 << 40)
     for each in (0, top, top // 3):
@@ -254,7 +254,7 @@ def test_somebody_who_is_absent_is_charged_like_a_record(absent: float) -> None:
     lift, gone = Dense(np.ones((2, 3))), np.full(2, absent)
     grid = make_grid(lift, BOX, CODES, "add-remove", 1.0, gone)
     assert grid.absent is not None and np.allclose(grid.absent, gone * grid.scale)
-    record, nobody = BOX.largest(grid.lift, "add-remove", CODES.extents), math.sqrt(2) * absent * grid.scale
+    record, nobody = BOX.sensitivity(grid.lift, "add-remove", CODES.extents), math.sqrt(2) * absent * grid.scale
     assert math.isclose(grid.reach(BOX, CODES, "add-remove"), max(record, nobody) + math.sqrt(2), rel_tol=1e-12)
     assert math.isclose(max(record, nobody), 2.0**NOISE_BITS, rel_tol=1e-9)
 

@@ -135,9 +135,9 @@ def test_the_error_of_a_total_is_that_of_its_parts_together() -> None:
     (tie,) = plan.ties
     release = gm.release(ask(group_weights={"m1": 9, "m4": 4}))
     rows = np.vstack([np.array(tie.lift.times(cores, people)) for cores, people in _units(tie)]).T
-    draws = np.linalg.inv(rows) @ np.eye(len(rows)) * tie.noise_scale  # a column of noise for each row of the lift
+    queries = np.linalg.inv(rows) @ np.eye(len(rows)) * tie.noise_scale  # a column of noise for each row of the lift
     order = [i for _, places in plan.groups.classes for i in places] if plan.groups is not None else []
-    seen = draws[: len(order)]
+    seen = queries[: len(order)]
     total = seen.sum(axis=0)
     assert release.total()["count"].standard_error == pytest.approx(float(np.sqrt(total @ total)))
     for place, i in enumerate(order):
@@ -169,12 +169,19 @@ def test_saved_plans_keep_their_weights_and_refuse_others() -> None:
     plan = ask(group_weights={"m1": 9}).plan
     assert gm.Plan.from_json(plan.to_json()) == plan
     fields = plan.to_dict()
-    fields["draws"][0]["groups"]["weights"] = [1.0, 9.0, 9.0, 1.0, 1.0, 1.0]
-    with pytest.raises(gm.errors.PlanError, match="a lift that does not fit its draws"):
+    fields["queries"][0]["groups"]["weights"] = [1.0, 9.0, 9.0, 1.0, 1.0, 1.0]
+    with pytest.raises(gm.errors.PlanError, match="a lift that does not fit its queries"):
         gm.Plan.from_dict(fields)
-    fields["draws"][0]["groups"]["weights"] = [1.0, 1.0, 9.0, 1.0, 1.0, 1.0]  # another group: as private, not the same
+    fields["queries"][0]["groups"]["weights"] = [
+        1.0,
+        1.0,
+        9.0,
+        1.0,
+        1.0,
+        1.0,
+    ]  # another group: as private, not the same
     assert gm.Plan.from_dict(fields).errors_by_group()["m2",]["count"] == plan.errors_by_group()["m1",]["count"]
-    fields["draws"][0]["groups"]["at_most"] = 6
+    fields["queries"][0]["groups"]["at_most"] = 6
     assert gm.Plan.from_dict(fields).ties[0].noise_scale > 1.05 * plan.ties[0].noise_scale  # charged for six groups
 
 
@@ -211,14 +218,14 @@ def test_plain_data_in_groups_that_weigh_differently() -> None:
     assert release.standard_errors[2, 1] < release.standard_errors[1, 1]
 
 
-def test_a_question_of_several_draws_has_its_weights_in_each() -> None:
-    """Means that leave out missing values are read from draws of their own, with the same weights of groups."""
+def test_a_question_of_several_queries_has_its_weights_in_each() -> None:
+    """Means that leave out missing values are read from queries of their own, with the same weights of groups."""
     request = gm.Request(
         ROWS, unit="person", means={"spent": (0, 100)}, mean_of="units", count=True, by={"month": MONTHS},
         groups_per_unit=4, group_weights={"m1": 9, "m4": 4}, guarantee=gm.Guarantee(mu=1e6),
     )  # fmt: skip
     plan = request.plan
-    assert len(plan.slot.draws) == 2 and all(draw.by_weight for draw in plan.draws if len(draw.block.answers))
+    assert len(plan.slot.queries) == 2 and all(query.by_weight for query in plan.queries if len(query.block.answers))
     errors = plan.errors_by_group(4)
     assert errors["m1",]["spent_mean"] < errors["m4",]["spent_mean"] < errors["m0",]["spent_mean"]
     release = gm.release(request)
@@ -228,12 +235,15 @@ def test_a_question_of_several_draws_has_its_weights_in_each() -> None:
     assert "in the groups with the largest errors (all: plan.errors_by_group)" in " ".join(str(plan).split())
 
 
-def test_questions_of_other_weights_are_not_one_draw() -> None:
+def test_questions_of_other_weights_are_not_one_query() -> None:
     asked = {"count": True, "by": {"month": MONTHS}}
     questions = [{"name": "a", **asked}, {"name": "b", **asked, "group_weights": {"m1": 9}}]
     plan = gm.Request("x.csv", questions=questions, guarantee=gm.Guarantee(mu=1)).plan
-    assert plan["a"].slot.draws != plan["b"].slot.draws
-    assert [draw.groups.weights is None for draw in (plan["a"].draw, plan["b"].draw) if draw.groups] == [True, False]
+    assert plan["a"].slot.queries != plan["b"].slot.queries
+    assert [query.groups.weights is None for query in (plan["a"].query, plan["b"].query) if query.groups] == [
+        True,
+        False,
+    ]
 
 
 def test_weights_of_found_groups_are_refused() -> None:

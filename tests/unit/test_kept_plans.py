@@ -70,10 +70,10 @@ def test_another_guarantee_or_bound_plans_only_what_changed(monkeypatch: pytest.
     assert calls == ["translate", "_plan_problem"]
 
 
-def test_parts_that_ask_the_same_are_two_draws() -> None:
+def test_parts_that_ask_the_same_are_two_queries() -> None:
     again = [{"name": name, "means": {"a": (0, 1)}, "share": 1} for name in "xy"]
     plan = gm.Request("a.csv", questions=again, guarantee=gm.Guarantee(mu=1)).plan
-    assert plan.draws[0] is not plan.draws[1] and len({id(draw) for draw in plan.draws}) == len(plan.draws)
+    assert plan.queries[0] is not plan.queries[1] and len({id(query) for query in plan.queries}) == len(plan.queries)
 
 
 @pytest.mark.parametrize(

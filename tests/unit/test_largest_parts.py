@@ -160,7 +160,7 @@ class AskedLift:
     def __init__(self, kind: str, single: float, pair: float) -> None:
         self.kind, self.norms = kind, {False: single, True: pair}
 
-    def largest(self, bounds: Any) -> float:
+    def sensitivity(self, bounds: Any) -> float:
         return float(getattr(bounds, self.kind)(self))
 
     def largest_norm(self, pairs: bool) -> float:
@@ -174,8 +174,8 @@ def test_many_cells_are_asked_for_single_cells_and_for_pairs(single: float, pair
         cells = gm.Cells(5, or_none=or_none)
         for kind in ("levelled", "reflected"):
             lift: Any = AskedLift(kind, single, pair)
-            assert cells.largest(lift, ADD_REMOVE) == single
-            assert cells.largest(lift, REPLACE_ONE) == (max(single, pair) if or_none else pair)
+            assert cells.sensitivity(lift, ADD_REMOVE) == single
+            assert cells.sensitivity(lift, REPLACE_ONE) == (max(single, pair) if or_none else pair)
 
 
 def test_a_record_in_no_cell_may_be_the_worst() -> None:
@@ -214,30 +214,30 @@ def test_a_change_is_seen_through_every_kind_of_lift_of_a_box() -> None:
     truth = max(np.linalg.norm(rows[:, :2] @ s) for s in itertools.product((-2, 2), repeat=2))
     factored = Factored(np.eye(2), rows, np.ones(3))
     for lift in (Dense(rows), factored):
-        assert box.largest_change(lift) == pytest.approx(truth)
+        assert box.replacement_sensitivity(lift) == pytest.approx(truth)
 
 
 def test_the_radius_of_a_ball_in_integers_is_the_largest_of_all() -> None:
     ball = gm.domains.Ball(2, 1.0)
-    assert ball.largest(Diagonal(np.array([1.0, 1.0])), REPLACE_ONE, np.array([3.0, 5.0])) == pytest.approx(10)
+    assert ball.sensitivity(Diagonal(np.array([1.0, 1.0])), REPLACE_ONE, np.array([3.0, 5.0])) == pytest.approx(10)
     assert repeats(Bordered(np.array([2, 2]), np.ones(2), np.zeros(2), 3), 2) == 1.0, "no row sees a coordinate"
     assert repeats(Bordered(np.array([0, 0, 1]), np.ones(3), np.zeros(3), 3), 2) == pytest.approx(math.sqrt(2))
-    assert ball.largest(Bordered(np.array([2]), np.array([3.0]), np.zeros(1), 3), ADD_REMOVE) == pytest.approx(3)
+    assert ball.sensitivity(Bordered(np.array([2]), np.array([3.0]), np.zeros(1), 3), ADD_REMOVE) == pytest.approx(3)
     with refused(damaged("a ball with a dense lift")):
-        ball.largest(Dense(np.ones((2, 2))), REPLACE_ONE)
+        ball.sensitivity(Dense(np.ones((2, 2))), REPLACE_ONE)
     with refused(damaged("a ball with a border under replace-one")):
-        ball.largest(Bordered(np.array([0]), np.ones(1), np.ones(1), 2), REPLACE_ONE)
-    assert BallMoments(2, 1.0).largest(Dense(np.zeros((1, 3))), REPLACE_ONE) == 0
+        ball.sensitivity(Bordered(np.array([0]), np.ones(1), np.ones(1), 2), REPLACE_ONE)
+    assert BallMoments(2, 1.0).sensitivity(Dense(np.zeros((1, 3))), REPLACE_ONE) == 0
 
 
 def test_lifts_that_do_not_fit_people_are_refused() -> None:
     people = People(gm.Box([0], [1]), gm.Box([0], [1]), 3)
     for neighbours, columns in ((ADD_REMOVE, 3), (ADD_REMOVE, 5), (REPLACE_ONE, 4), (REPLACE_ONE, 2)):
         with refused(damaged("a lift of")):
-            people.largest(Diagonal(np.ones(columns)), neighbours)
+            people.sensitivity(Diagonal(np.ones(columns)), neighbours)
     tied = Bordered(np.arange(3), np.ones(3), np.array([0.0, 1.0, 0.0]), 3)
     with refused(damaged("a lift that combines columns")):
-        people.largest(tied, REPLACE_ONE)
+        people.sensitivity(tied, REPLACE_ONE)
     mixed = of_matrix(np.ones((1, 3)))
     with refused("matrix-of-people-under-replace-one"):
         people.check(Problem(people, mixed, REPLACE_ONE))
@@ -250,7 +250,7 @@ def test_lifts_that_do_not_fit_people_are_refused() -> None:
 def test_two_people_of_row_moments_differ_by_twice_what_one_adds() -> None:
     domain = RowMoments({"a": (0, 1)}, "squares", max_rows=3)
     lift = Diagonal(np.array([1.0, 2.0, 0.5]))
-    assert domain.largest_change(lift) == 2 * domain.largest(lift, ADD_REMOVE)
+    assert domain.replacement_sensitivity(lift) == 2 * domain.sensitivity(lift, ADD_REMOVE)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -265,8 +265,8 @@ def test_the_bound_of_ball_moments_is_exact_for_lifts_that_rotations_keep(d: int
         for unit, reach in itertools.product((1.0, 3e-7, 5e9), (None, np.full(domain.dimension, 6.0))):
             size = unit * (1.0 if reach is None else 6.0)
             private = np.column_stack([unit * L, np.zeros(len(L))])
-            one = domain.largest(Dense(private), ADD_REMOVE, reach) / size
-            two = domain.largest(Dense(unit * L), REPLACE_ONE, reach) / size
+            one = domain.sensitivity(Dense(private), ADD_REMOVE, reach) / size
+            two = domain.sensitivity(Dense(unit * L), REPLACE_ONE, reach) / size
             assert one == pytest.approx(math.sqrt(beta + gamma), rel=1e-13) and one >= math.sqrt(beta + gamma)
             # of one column two records differ by 1 at most, and so do all squares of one: γ alone tells
             most = max(2 * beta, beta + gamma) if d > 1 else beta + gamma
@@ -308,7 +308,7 @@ def test_the_bound_of_ball_moments_leaves_room_for_every_rounding(d: int, rows: 
         (ADD_REMOVE, np.column_stack([L, np.zeros(rows)]), most, 1),
         (REPLACE_ONE, L, max(2 * beta, most), 2),
     ):
-        found = Fraction(domain.largest(Dense(lift), neighbours)) ** 2
+        found = Fraction(domain.sensitivity(Dense(lift), neighbours)) ** 2
         assert found >= least and (found - least) ** 2 >= times**2 * square
         assert (found - least) ** 2 <= times**2 * square * Fraction(1 + 1e-9) + Fraction(1e-11) ** 2 * least**2
 
@@ -320,14 +320,14 @@ def test_ball_moments_of_any_size_and_of_other_forms() -> None:
     beta, gamma, square = room_for_roundings(domain, L)
     expected = math.sqrt(beta + gamma + Fraction(math.sqrt(square)))
     for power in (0, -700, -60, 13, 650):
-        found = domain.largest(Dense(L * 2.0**power), REPLACE_ONE, np.array([1.0, 1.0, 1.0])) / 2.0**power
+        found = domain.sensitivity(Dense(L * 2.0**power), REPLACE_ONE, np.array([1.0, 1.0, 1.0])) / 2.0**power
         two = max(2 * beta, beta + gamma) + 2 * Fraction(math.sqrt(square))
         assert found == pytest.approx(math.sqrt(two), rel=1e-9)
-        one = domain.largest(Dense(np.column_stack([L, [0.0, 0.0]]) * 2.0**power), ADD_REMOVE) / 2.0**power
+        one = domain.sensitivity(Dense(np.column_stack([L, [0.0, 0.0]]) * 2.0**power), ADD_REMOVE) / 2.0**power
         assert one == pytest.approx(expected, rel=1e-9)
     uneven = np.array([1.0, 4.0, 2.0])
-    assert domain.largest(Dense(L), REPLACE_ONE, uneven) == 4 * domain.largest(Dense(L), REPLACE_ONE)
+    assert domain.sensitivity(Dense(L), REPLACE_ONE, uneven) == 4 * domain.sensitivity(Dense(L), REPLACE_ONE)
     votes, lift = gm.domains.Votes(3), Diagonal(np.array([1.0, 2.0, 3.0]))
-    assert votes.largest(lift, REPLACE_ONE, uneven) == pytest.approx(4 * votes.largest(lift, REPLACE_ONE))
+    assert votes.sensitivity(lift, REPLACE_ONE, uneven) == pytest.approx(4 * votes.sensitivity(lift, REPLACE_ONE))
     with refused(damaged("a lift of")):
-        gm.domains.Ball(2, 1.0).largest(Diagonal(np.ones(2)), ADD_REMOVE)
+        gm.domains.Ball(2, 1.0).sensitivity(Diagonal(np.ones(2)), ADD_REMOVE)

@@ -72,17 +72,17 @@ def test_mixed_requests_are_near_their_optimum(name: str) -> None:
 
 def test_a_mean_is_read_from_the_moments_of_its_column() -> None:
     plan = planned(means=["age", "bmi"], variances=["age"], count=True)
-    kinds = [(type(draw.block.domain).__name__, draw.block.answers.names) for draw in plan.draws]
+    kinds = [(type(query.block.domain).__name__, query.block.answers.names) for query in plan.queries]
     assert kinds[0] == ("Moments", ("age_mean", "age_variance", "age_sd")) and kinds[1][1] == ("bmi_mean",)
     other = planned(means=["age"], variances=["bmi"], count=True)  # of another column: apart
-    assert [type(draw.block.domain).__name__ for draw in other.draws][:2] == ["Box", "Moments"]
+    assert [type(query.block.domain).__name__ for query in other.queries][:2] == ["Box", "Moments"]
 
 
 def test_requests_without_such_a_mix_have_no_centres() -> None:
     for asked in ({"medians": ["income"]}, {"variances": ["age"]}, {"means": ["age", "bmi"], "count": True}):
         plan = planned(**asked)
         assert not any(tie.lent_to for tie in plan.ties)
-        assert all(draw.block.lender is None for draw in plan.draws)
+        assert all(query.block.lender is None for query in plan.queries)
         assert "people" not in plan.to_json().split('"shape"')[-1] or plan.ties
 
 
@@ -101,7 +101,7 @@ def test_under_replace_one_questions_of_one_column_are_bound_together() -> None:
         for column in ("income", "age")
     ]
     same, other = (plan.lower_bound for plan in plans)
-    alone = [draw.lower_bound * draw.guarantee.mu**2 for draw in plans[0].draws]
+    alone = [query.lower_bound * query.guarantee.mu**2 for query in plans[0].queries]
     assert same == pytest.approx(sum(alone), rel=1e-9)
     assert other == pytest.approx(sum(np.sqrt(alone)) ** 2, rel=1e-9)
 
@@ -127,9 +127,9 @@ def test_small_mixed_requests_beside_everybody(number: int) -> None:
 
 
 def read_noise(plan: gm.Plan) -> tuple[np.ndarray, list[np.ndarray]]:
-    """What each integer of noise adds to the features of all draws, a row each, from the release of an empty table."""
+    """What each integer of noise adds to the features of all queries, a row each: a release of an empty table."""
     sizes = [noise.block.grid.lift.shape[0] if hasattr(noise, "block") else noise.lift.size for noise in plan.noises]
-    totals = [[Totals([0] * draw.block.codes.width, 0) for _ in range(draw.size)] for draw in plan.draws]
+    totals = [[Totals([0] * query.block.codes.width, 0) for _ in range(query.size)] for query in plan.queries]
 
     def features_with(at: int) -> list[np.ndarray]:
         drawn = 0
@@ -170,7 +170,7 @@ def test_covariances_are_those_of_the_noise_that_is_added(asked: dict[str, Any])
     said = noise.covariances(terms)
     scale = np.sqrt(np.diag(added))
     assert np.abs(said - added).max() <= 1e-9 * scale.max() ** 2
-    own = [draw.block.noise.variances for draw in plan.draws]
+    own = [query.block.noise.variances for query in plan.queries]
     assert np.concatenate(own) == pytest.approx(np.diag(added), rel=1e-9)
     lent = [i for tie in plan.ties for i in tie.lent_to]
     starts = np.cumsum([0, *map(len, first)])
@@ -178,7 +178,7 @@ def test_covariances_are_those_of_the_noise_that_is_added(asked: dict[str, Any])
     assert not across or max(across) > 0  # they are correlated
 
 
-def test_errors_of_one_question_know_what_its_draws_share() -> None:
+def test_errors_of_one_question_know_what_its_queries_share() -> None:
     plan = planned(means=["bmi"], count=True, variances=["age"])
     covariance = plan.covariance()
     assert covariance.shape == (4, 4) and np.diag(covariance) == pytest.approx(plan.standard_errors**2)
@@ -215,12 +215,12 @@ SAVED = ASK.request().plan.to_dict()
 Change = Callable[[dict[str, Any]], Any]
 
 
-def lent_draws(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    return [draw for draw in fields["draws"] if draw["block"]["shape"] and "people" in draw["block"]["shape"]]
+def lent_queries(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    return [query for query in fields["queries"] if query["block"]["shape"] and "people" in query["block"]["shape"]]
 
 
 def with_shape(**fields: Any) -> Change:
-    return lambda plan: lent_draws(plan)[0]["block"]["shape"].update(fields)
+    return lambda plan: lent_queries(plan)[0]["block"]["shape"].update(fields)
 
 
 REFUSED: dict[str, Change] = {
@@ -228,20 +228,20 @@ REFUSED: dict[str, Change] = {
     "one borrower less": lambda plan: plan["ties"][0]["borrowers"].pop(),
     "a member that borrows": lambda plan: plan["ties"][0].update(borrowers=[0, 1, 2]),
     "a borrower that is not there": lambda plan: plan["ties"][0]["borrowers"].append(9),
-    "nobody is absent": lambda plan: lent_draws(plan)[0]["block"]["shape"].pop("absent"),
+    "nobody is absent": lambda plan: lent_queries(plan)[0]["block"]["shape"].pop("absent"),
     "absent people of another size": with_shape(absent=[1.0]),
     "people of another size": with_shape(people=[1.0]),
     "absent people that are no numbers": with_shape(absent=["a"]),
     "another filter": lambda plan: (
-        lent_draws(plan)[0]["row_rule"].update(where="x > 1", columns=[["x", "y + 1"]])
+        lent_queries(plan)[0]["row_rule"].update(where="x > 1", columns=[["x", "y + 1"]])
         or plan["ties"][0].update(where="x > 2")
     ),
-    "another unit": lambda plan: lent_draws(plan)[0]["row_rule"].update(unit="household"),
+    "another unit": lambda plan: lent_queries(plan)[0]["row_rule"].update(unit="household"),
     "replace-one": lambda plan: [
-        each.update(neighbours="replace-one") for each in (lent_draws(plan)[0], lent_draws(plan)[0]["block"])
+        each.update(neighbours="replace-one") for each in (lent_queries(plan)[0], lent_queries(plan)[0]["block"])
     ],
     "more of the guarantee": lambda plan: [
-        each.update(guarantee=plan["guarantee"]) for each in (lent_draws(plan)[0], lent_draws(plan)[0]["block"])
+        each.update(guarantee=plan["guarantee"]) for each in (lent_queries(plan)[0], lent_queries(plan)[0]["block"])
     ],
 }
 
@@ -257,12 +257,12 @@ def test_damaged_plans_are_refused(name: str) -> None:
 ACCEPTED: dict[str, Change] = {
     "as it was": lambda plan: None,
     "more for those who are absent": lambda plan: with_shape(
-        absent=(5 * np.array(lent_draws(plan)[0]["block"]["shape"]["absent"])).tolist()
+        absent=(5 * np.array(lent_queries(plan)[0]["block"]["shape"]["absent"])).tolist()
     )(plan),
     "nothing for those who are absent": lambda plan: with_shape(
-        absent=(0 * np.array(lent_draws(plan)[0]["block"]["shape"]["absent"])).tolist()
+        absent=(0 * np.array(lent_queries(plan)[0]["block"]["shape"]["absent"])).tolist()
     )(plan),
-    "another centre": lambda plan: lent_draws(plan)[0]["block"]["shape"]["people"].reverse(),
+    "another centre": lambda plan: lent_queries(plan)[0]["block"]["shape"]["people"].reverse(),
 }
 
 
@@ -280,7 +280,7 @@ def test_saved_plans_are_the_same() -> None:
     plan = gm.Plan.from_dict(copy.deepcopy(SAVED))
     again = gm.Plan.from_json(plan.to_json())
     assert again == plan == ASK.request().plan and again.total_variance == plan.total_variance
-    assert [draw.block.shape.is_lent for draw in again.draws] == [False, True, True]
+    assert [query.block.shape.is_lent for query in again.queries] == [False, True, True]
     assert np.array_equal(again["e0"].standard_errors, plan["e0"].standard_errors)
 
 
@@ -296,7 +296,7 @@ def test_a_table_that_lost_people_while_it_was_read_is_refused() -> None:
     assert not any(number in str(told.value) for number in "123")  # it says nothing of the data
 
 
-def test_certificates_hold_and_prove_how_little_all_draws_need() -> None:
+def test_certificates_hold_and_prove_how_little_all_queries_need() -> None:
     plan = ASK.request().plan
     certificate = Certificate.from_json(plan.certificate.to_json())
     found = verify(gm.Plan.from_json(plan.to_json()), certificate)

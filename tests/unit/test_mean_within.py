@@ -19,7 +19,7 @@ MEANS = {"age": (0, 100), "height": (0, 2)}
 
 
 def shapes(plan: gm.Plan) -> list[object]:
-    return [draw.block.shape.to_dict() for draw in plan.draws]
+    return [query.block.shape.to_dict() for query in plan.queries]
 
 
 def test_bounds_and_fractions_say_the_same() -> None:
@@ -45,7 +45,7 @@ def test_saved_plans_keep_it() -> None:
     again = Plan.from_dict(told.to_dict())
     assert again == told and again.errors(10) == told.errors(10) and again != gm.plan(BOX, G, answers="means")
     fields = told.to_dict()
-    fields["draws"][0]["block"]["answers"]["statistics"][0]["within"] = [[30, 50]]
+    fields["queries"][0]["block"]["answers"]["statistics"][0]["within"] = [[30, 50]]
     with pytest.raises(PlanError) as caught:
         Plan.from_dict(fields)
     assert caught.value.fields["part"] == "a statement of where means lie that does not fit them"
@@ -66,7 +66,7 @@ def test_requests_say_it_in_toml_and_for_single_questions(tmp_path: Path) -> Non
     assert several["a"].errors(9) == several["b"].errors(9)  # one mean asked twice: what holds for both
     both = gm.Request("x.csv", questions=[{"means": MEANS}, {"means": MEANS}], guarantee=G, mean_within=0.5).plan
     assert both["1"].errors(9)["age_mean"] < several["a"].errors(9)["age_mean"]
-    assert np.array_equal(both.draws[0].block.shape.features.dense(), several.draws[0].block.shape.features.dense())
+    assert np.array_equal(both.queries[0].block.shape.features.dense(), several.queries[0].block.shape.features.dense())
 
 
 def test_the_printed_plan_says_for_which_means() -> None:

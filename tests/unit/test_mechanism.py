@@ -36,7 +36,7 @@ def ask(table: Any = TABLE, **more: Any) -> gm.Request:
 
 
 def noise_of(monkeypatch: pytest.MonkeyPatch, *deviations: float) -> None:
-    """Every draw of noise is so many standard deviations, the first for the first draw, the last for all others."""
+    """Every query of noise is so many standard deviations, the first for the first query, the last for all others."""
     left = list(deviations)
 
     def draw(size: int, bits: int) -> Any:
@@ -59,7 +59,7 @@ def test_found_groups_have_their_exact_answers_below_the_noise(monkeypatch: pyte
 def test_the_noise_that_showed_a_group_is_that_of_its_count(monkeypatch: pytest.MonkeyPatch, deviation: int) -> None:
     noise_of(monkeypatch, deviation, 0)
     request = ask(sums={"spent": (0, 6)})
-    threshold = threshold_of(request.plan.draws[0])
+    threshold = threshold_of(request.plan.queries[0])
     assert threshold is not None
     release = gm.release(request)
     one = deviation * 2.0**52 / threshold.people(1)
@@ -156,7 +156,7 @@ def test_pairs_are_refused_where_the_number_of_people_is_public() -> None:
 def test_a_column_that_may_be_missing_by_now_is_refused() -> None:
     """What a type promised when the request was planned must hold when its table is read."""
     request = gm.Request(pl.DataFrame({"a": [1] * 10}).to_pandas(), means={"a": (0, 2)}, guarantee=GUARANTEE)
-    rules = [draw.row_rule for draw in request.plan.draws if draw.row_rule is not None]
+    rules = [query.row_rule for query in request.plan.queries if query.row_rule is not None]
     assert [rule.complete_by_type for rule in rules] == [("a",)]
     gm.release(request)
     later = pl.DataFrame({"a": [1.0, None]}).to_pandas()
@@ -165,11 +165,11 @@ def test_a_column_that_may_be_missing_by_now_is_refused() -> None:
     mechanism.prepare_request(request.plan, later, is_made_up=True)
 
 
-def test_a_question_may_be_released_beside_a_draw_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draw that counts everybody for the noise it shares is read like the question's own."""
+def test_a_question_may_be_released_beside_a_query_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that counts everybody for the noise it shares is read like the question's own."""
     plan = gm.Request(TABLE, questions=[{**QUESTIONS[1], "groups_per_unit": 1}, QUESTIONS[2]], guarantee=GUARANTEE).plan
     alone = replace(plan, slots=plan.slots[:1])
-    assert len(alone.draws) == 2 and len(alone.slots) == 1
+    assert len(alone.queries) == 2 and len(alone.slots) == 1
     noise_of(monkeypatch, 0)
     release = alone.release(TABLE)
     assert [release[key].value for key in "fm"] == pytest.approx([500, 500], rel=1e-9)
@@ -191,9 +191,9 @@ def test_questions_about_found_keys_keep_to_their_own(monkeypatch: pytest.Monkey
     assert release["sexes"]["f"].value + release["sexes"]["m"].value == pytest.approx(sum(SPENT.values()), rel=1e-9)
 
 
-def test_all_draws_of_a_question_about_found_keys_have_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_queries_of_a_question_about_found_keys_have_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     request = ask(means={"spent": (0, 6)}, mean_of="units")
-    assert len(request.plan.draws) == 2
+    assert len(request.plan.queries) == 2
     noise_of(monkeypatch, 0)
     release = gm.release(request)
     assert [each and each.labels for each in release.shown] == [tuple((key,) for key in SIZES)] * 2
@@ -205,7 +205,7 @@ def test_all_draws_of_a_question_about_found_keys_have_the_same_groups(monkeypat
 def test_means_over_rows_of_found_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are read from more numbers than they are."""
     request = ask(means={"spent": (0, 6)}, rows_per_unit=3)
-    assert request.plan.draws[1].block.shape.features.shape == (2, 3)
+    assert request.plan.queries[1].block.shape.features.shape == (2, 3)
     noise_of(monkeypatch, 0)
     release = gm.release(request)
     for key, n in SIZES.items():

@@ -11,7 +11,7 @@ from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.domains.moments import MomentCodes, coarse_codes
+from gaussmith.domains.moments import MomentEncoding, coarse_codes
 from gaussmith.statistics.statistic import Noisy
 
 SURE = gm.Guarantee(mu=1e5)
@@ -40,7 +40,7 @@ def test_codes_have_at_most_21_bits_and_lie_within_the_bounds(low: float, high: 
 
 def test_the_summed_core_is_exact() -> None:
     base = coarse_codes(np.array([0.0, 10.0]), np.array([110.0, 70.0]), np.zeros(2), None)
-    codes = MomentCodes(base, ((0, 0), (0, 1), (1, 1)))
+    codes = MomentEncoding(base, ((0, 0), (0, 1), (1, 1)))
     rows = people(5000).select("age", "bmi").to_numpy()
     v = [[2 * int(c) - int(s) for c, s in zip(row, base.steps, strict=True)] for row in base.encode(rows)]
     wanted = [sum(a for a, _ in v), sum(b for _, b in v)]
@@ -238,16 +238,16 @@ def test_rows_without_a_value_are_left_out() -> None:
 def test_a_covariance_is_over_rows_that_have_all_its_columns() -> None:
     data = people().with_columns(age=pl.when(pl.col("bmi") > 42).then(None).otherwise(pl.col("age")))
     release = gm.release(gm.Request(data, bounds=BOUNDS, guarantee=SURE, covariance=["age", "bmi", "income"]))
-    assert len(release.plan.draws) == 1
+    assert len(release.plan.queries) == 1
     complete = data.drop_nulls()
     wanted = np.corrcoef(complete["bmi"], complete["income"])[0, 1]
     assert release["bmi_income_correlation"].value == pytest.approx(wanted, abs=1e-3)
 
 
-def test_complete_columns_share_one_draw_and_save_noise() -> None:
+def test_complete_columns_share_one_query_and_save_noise() -> None:
     asked = {"variances": ["age", "bmi"], "covariance": ["age", "bmi"]}
     together, apart = ask(**asked, complete=["age", "bmi"]).plan, ask(**asked).plan
-    assert (len(together.slot.draws), len(apart.slot.draws)) == (1, 3)
+    assert (len(together.slot.queries), len(apart.slot.queries)) == (1, 3)
     assert together.errors(rows=1000)["age_variance"] < 0.9 * apart.errors(rows=1000)["age_variance"]
 
 

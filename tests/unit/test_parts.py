@@ -1,4 +1,4 @@
-"""A question of several parts: its answers come from several draws, and read like those of one."""
+"""A question of several parts: its answers come from several queries, and read like those of one."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_answers_that_need_the_same_columns_are_one_part() -> None:
     assert merge(both, apart=True) == [[0], [1], [2], [3]]
 
 
-def test_a_question_of_several_draws_reads_like_one_of_one() -> None:
+def test_a_question_of_several_queries_reads_like_one_of_one() -> None:
     release = gm.release(gm.Request(TABLE, **ASKED, guarantee=LOUD))
-    assert len(release.plan) == 1 and len(release.plan.slot.draws) == 3
+    assert len(release.plan) == 1 and len(release.plan.slot.queries) == 3
     assert release.names == NAMES and [row["answer"] for row in release.rows()] == list(NAMES)
     assert release.values.round(3).tolist() == [15, 50, 30, 5]
     assert release["bmi_mean"].value == pytest.approx(30, abs=0.01) and release["count"].name == "count"
@@ -70,7 +70,7 @@ def test_it_is_saved_told_and_stated(neighbours: str, by: dict[str, list[str]], 
     assert list(errors.values()) == pytest.approx(plan.standard_errors)
     assert np.sqrt(np.diag(plan.covariance())) == pytest.approx(plan.standard_errors)
     assert plan.expected_squared_error == pytest.approx((plan.standard_errors[:-1] ** 2).sum(), rel=1e-6)
-    loose = 3 if by and neighbours == "replace-one" else 1.5  # draws that read one column are bounded apart
+    loose = 3 if by and neighbours == "replace-one" else 1.5  # queries that read one column are bounded apart
     assert plan.maximum_error() > plan.standard_errors[:-1].max() and plan.optimality < loose
     assert all(name in str(plan) for name in NAMES) and "Chosen" in plan.explain()
     assert set(plan.shares()) == {""} and sum(plan.shares().values()) == pytest.approx(1)
@@ -120,7 +120,7 @@ def test_damaged_pieces_are_refused() -> None:
     fields["questions"][0]["pieces"][1]["answers"] = [7]
     with refused(damaged("whose answers are not in the plan")):
         gm.read(json.dumps(fields))
-    with refused("question-of-several-draws"):
+    with refused("question-of-several-queries"):
         plan.block  # noqa: B018
 
 

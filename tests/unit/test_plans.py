@@ -19,8 +19,8 @@ BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
 
 def block_of(fields):
     """The fields of a saved plan's only block."""
-    (draw,) = fields["draws"]
-    return draw["block"]
+    (query,) = fields["queries"]
+    return query["block"]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_noise_is_made_for_the_lift_that_a_file_holds(factor):
     """No field says how large the noise is: a lift changed by hand gets the noise that it needs."""
     honest = gm.plan(BOX, G, shape="lifted")
     fields = honest.to_dict()
-    lift = fields["draws"][0]["block"]["shape"]["lift"]
+    lift = fields["queries"][0]["block"]["shape"]["lift"]
     lift["entries"] = [factor * x for x in lift["entries"]]
     tampered = gm.Plan.from_json(json.dumps(fields)).block
     assert tampered.noise_scale == pytest.approx(factor * honest.block.noise_scale, rel=1e-9)
@@ -67,7 +67,7 @@ def test_noise_is_made_for_the_lift_that_a_file_holds(factor):
 def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
     """Where files do state a share of the guarantee they are refused when read; a grid by whoever verifies the plan."""
     plan = gm.plan(BOX, G)
-    block = plan.draws[0].block
+    block = plan.queries[0].block
     lift, scale = block.grid.lift, block.grid.scale * (1 + excess)
     block.__dict__["grid"] = Grid(lift.scaled(np.full(lift.shape[1], 1 + excess)), scale)
     found = verify(plan, plan.certificate)
@@ -80,10 +80,10 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
         for neighbours in ("add-remove", "replace-one"):
             fields = gm.plan(by, G, neighbours=neighbours).to_dict()
             gm.Plan.from_json(json.dumps(fields))
-            block_fields = fields["draws"][0]["block"]
+            block_fields = fields["queries"][0]["block"]
             stated = gm.Guarantee.from_dict(block_fields["guarantee"]).mu
             block_fields["guarantee"] = {"mu": stated * (1 + excess)}
-            with refused(damaged("a draw that does not fit its tie") if fields["ties"] else damaged("is too large")):
+            with refused(damaged("a query that does not fit its tie") if fields["ties"] else damaged("is too large")):
                 gm.Plan.from_json(json.dumps(fields))
 
 
@@ -94,13 +94,13 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
         (lambda f: f.update(extra=1), damaged("that are missing or not known")),
         (lambda f: f.pop("neighbours"), damaged("that are missing or not known")),
         (lambda f: f.update(neighbours="friends"), refusal("unknown-neighbours", neighbours="friends")),
-        (lambda f: f.update(neighbours="replace-one"), damaged("draws whose neighbours differ from the plan's")),
-        (lambda f: f.update(draws=[]), damaged("whose answers are not in the plan")),
-        (lambda f: f.update(draws=None), damaged("cannot be read")),
-        (lambda f: f["draws"].append(f["draws"][0]), damaged("draws that spend too much")),
-        (lambda f: f["draws"][0].update(extra=1), damaged("a draw that cannot be read")),
-        (lambda f: f["draws"][0].update(neighbours="replace-one"), damaged("is too large")),
-        (lambda f: f["draws"][0].update(guarantee={"mu": 0.01}), damaged("is too large")),
+        (lambda f: f.update(neighbours="replace-one"), damaged("queries whose neighbours differ from the plan's")),
+        (lambda f: f.update(queries=[]), damaged("whose answers are not in the plan")),
+        (lambda f: f.update(queries=None), damaged("cannot be read")),
+        (lambda f: f["queries"].append(f["queries"][0]), damaged("queries that spend too much")),
+        (lambda f: f["queries"][0].update(extra=1), damaged("a query that cannot be read")),
+        (lambda f: f["queries"][0].update(neighbours="replace-one"), damaged("is too large")),
+        (lambda f: f["queries"][0].update(guarantee={"mu": 0.01}), damaged("is too large")),
         (lambda f: block_of(f).pop("shape"), damaged("that are missing or not known")),
         (lambda f: block_of(f)["domain"].update(kind="torus"), refusal("unknown-domain-kind", kind="torus")),
         (lambda f: block_of(f).update(neighbours="friends"), refusal("unknown-neighbours", neighbours="friends")),
@@ -112,8 +112,8 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
         ),
         (lambda f: f.update(questions=[]), damaged("questions with the same name, or no questions")),
         (lambda f: f["questions"].append(f["questions"][0]), damaged("questions with the same name, or no questions")),
-        (lambda f: f["questions"][0]["pieces"][0].update(draw=1), damaged("whose answers are not in the plan")),
-        (lambda f: f["questions"][0]["pieces"][0].update(draw=-1), damaged("whose answers are not in the plan")),
+        (lambda f: f["questions"][0]["pieces"][0].update(query=1), damaged("whose answers are not in the plan")),
+        (lambda f: f["questions"][0]["pieces"][0].update(query=-1), damaged("whose answers are not in the plan")),
         (lambda f: f["questions"][0]["pieces"][0].update(answers=[0, 3]), damaged("whose answers are not in the plan")),
         (lambda f: f["questions"][0]["pieces"][0].update(answers=[-1]), damaged("whose answers are not in the plan")),
     ],

@@ -132,7 +132,7 @@ def test_wide_tables_of_several_questions_need_the_same_groups() -> None:
     asked = [{"name": "a", "count": True, "by": REGIONS}, {"name": "b", "sums": {"x": (0, 1)}, "by": REGIONS}]
     for questions, fits in ((asked, True), ([*asked, {"name": "c", "count": True}], False)):
         plan = gm.Request("x.csv", questions=questions, guarantee=G).plan
-        release = noisy_release(plan, *(np.ones((d.size, len(d.block.noise.features))) for d in plan.draws))
+        release = noisy_release(plan, *(np.ones((d.size, len(d.block.noise.features))) for d in plan.queries))
         if fits:
             assert release.wide().columns == ["region", "a: count", "b: x_sum"]
             assert release.presented(None).wide().shape == (3, 3)
@@ -186,7 +186,7 @@ def test_proportions_beside_other_answers_are_questions_of_their_own() -> None:
     asked = {"histograms": {"a": ["x", "y"]}, "proportions": {"a": ["x", "y"], "b": [1, 2]}, "means": {"c": (0, 1)}}
     plan = gm.Request("x.csv", **asked, count=True, guarantee=G).plan
     assert plan.questions == ("answers", "a", "a shares", "b")
-    release = noisy_release(plan, *(np.full((d.size, len(d.block.noise.features)), 50.0) for d in plan.draws))
+    release = noisy_release(plan, *(np.full((d.size, len(d.block.noise.features)), 50.0) for d in plan.queries))
     told = [(row["question"], row["answer"]) for row in release.rows()]
     assert ("b", "b=2_share") in told and ("a", "a=x_share") not in told
     shown = {(row["question"], row["answer"]): row["value"] for row in release.presented(None).rows()}

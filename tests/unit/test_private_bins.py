@@ -218,7 +218,7 @@ def test_what_stands_in_for_missing_values_stays_where_cells_are_lost() -> None:
     step = StageStep(ANSWERS, None, {"cells": {"x": [1.0, 2.0]}, "unknown": [["empty", "value"]]})
     made = request.plan.staging.planner(step, G)
     assert "x_median" in made.names and "empty_median" not in made.names
-    rules = [draw.row_rule for draw in made.draws if draw.row_rule is not None]
+    rules = [query.row_rule for query in made.queries if query.row_rule is not None]
     assert any(("empty", 0.25) in rule.stand_ins for rule in rules)
 
 

@@ -213,7 +213,7 @@ QUESTIONS = [
 def test_questions_that_read_alike_are_planned_together() -> None:
     request = gm.Request(VISITS, unit="person", rows_per_unit=2, guarantee=LOUD, questions=QUESTIONS)
     plan = request.plan
-    assert [slot.draws for slot in plan.slots] == [(0,), (0,), (1,), (2,)]
+    assert [slot.queries for slot in plan.slots] == [(0,), (0,), (1,), (2,)]
     shares = plan.shares()
     assert shares["spending"] == shares["scores"] and list(shares) == ["spending", "scores", "regions", "adults"]
     assert shares["scores"] == shares["regions"] == shares["adults"] == 1  # one noise for all
@@ -232,7 +232,7 @@ def test_shares_split_the_square_of_mu() -> None:
     questions = [dict(question, share=share) for question, share in zip(QUESTIONS, (4, 2, 1, 1), strict=True)]
     plan = gm.Request(VISITS, unit="person", rows_per_unit=2, guarantee=G, questions=questions).plan
     assert list(plan.shares().values()) == pytest.approx([0.5, 0.25, 0.125, 0.125])
-    assert [draw.guarantee.mu / G.mu for draw in plan.draws] == pytest.approx(np.sqrt([0.5, 0.25, 0.125, 0.125]))
+    assert [query.guarantee.mu / G.mu for query in plan.queries] == pytest.approx(np.sqrt([0.5, 0.25, 0.125, 0.125]))
     some = gm.Request("x", guarantee=G, questions=[{"count": True, "share": 3}, {"count": True, "where": "a > 1"}])
     assert list(some.plan.shares().values()) == pytest.approx([0.75, 0.25])
 
@@ -242,15 +242,15 @@ def test_questions_together_are_as_good_as_one_request() -> None:
     apart = [{"sums": {"a": (0, 9)}}, {"means": {"b": (1, 3)}}, {"count": True}]
     joint = gm.Request("x", questions=apart, **fields).plan
     one = gm.Request("x", sums={"a": (0, 9)}, means={"b": (1, 3)}, count=True, **fields).plan
-    assert len(joint.draws) == 1
-    assert joint.draws[0].block == one.draws[0].block
+    assert len(joint.queries) == 1
+    assert joint.queries[0].block == one.queries[0].block
     errors = [float(plan.standard_errors[0]) for plan in joint]
     assert errors == pytest.approx(one.standard_errors.tolist())
 
 
 def test_what_cannot_be_planned_together_is_not() -> None:
     def parts(*questions: dict[str, Any], **fields: Any) -> int:
-        return len(gm.Request("x", questions=questions, guarantee=G, **fields).plan.draws)
+        return len(gm.Request("x", questions=questions, guarantee=G, **fields).plan.queries)
 
     rows = {"unit": "p", "rows_per_unit": 3}
     assert parts({"sums": {"a": (0, 1)}}, {"sums": {"a": (0, 2)}}) == 1  # the same column under two bounds
@@ -333,7 +333,7 @@ def test_toml_says_the_same(tmp_path: Any) -> None:
         means={"age": (0, 100)}, by={"plan": ["free", "family"]}, groups_per_unit=2,
         columns={"bmi": "weight / (height * height)"},
     )  # fmt: skip
-    assert request.plan.groups is not None and request.plan.draws[0].row_rule is not None
+    assert request.plan.groups is not None and request.plan.queries[0].row_rule is not None
     assert request.plan == twin.plan and request.plan.to_dict() == twin.plan.to_dict()
 
 
@@ -344,4 +344,4 @@ def test_toml_questions(tmp_path: Any) -> None:
     )
     request = gm.Request.from_toml(tmp_path / "r.toml")
     assert request.plan.questions == ("a", "2")
-    assert request.plan.draws[1].groups.labels == (("2024-05-31",), ("2024-06-01",))
+    assert request.plan.queries[1].groups.labels == (("2024-05-31",), ("2024-06-01",))

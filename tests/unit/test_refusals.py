@@ -15,8 +15,8 @@ from refusals import Expected, damaged, refusal, refused
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.domain import Law
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.domain import WorstCase
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.extremes import largest_listed
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.files import find_files
@@ -43,9 +43,9 @@ def two_questions(**own: Any) -> gm.Plan:
     return gm.Request("nowhere.csv", questions=asked, guarantee=G).plan
 
 
-def without_a_draw() -> str:
+def without_a_query() -> str:
     fields = json.loads(gm.plan(BOX, G).release([[0.5, 1.0]]).to_json())
-    return json.dumps({**fields, "draws": []})
+    return json.dumps({**fields, "queries": []})
 
 
 def marginal_maps() -> tuple[Any, Any]:
@@ -75,8 +75,8 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         lambda: gm.plan(BOX, G).release([[0.5, 1.0]], ledger=3),  # type: ignore[arg-type]
         refusal("not-a-ledger", type="int"),
     ),
-    "a record without a draw": (lambda: gm.read(without_a_draw()), "release-of-other-draws"),
-    "one proof of two": (lambda: two_questions(share=1).certificate.proof, refusal("several-proofs", draws=2)),
+    "a record without a query": (lambda: gm.read(without_a_query()), "release-of-other-queries"),
+    "one proof of two": (lambda: two_questions(share=1).certificate.proof, refusal("several-proofs", queries=2)),
     "a question that is no list": (
         lambda: gm.Request.from_dict({"source": "x.csv", "guarantee": {"mu": 1}, "question": {"count": True}}),
         "question-not-a-list",
@@ -100,25 +100,25 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         refusal("key-names-nothing", column="r"),
     ),
     "bounds farther apart than doubles": (
-        lambda: BoxCodes.for_bounds([-1.7e308], [1.7e308], [0]),
+        lambda: BoxEncoding.for_bounds([-1.7e308], [1.7e308], [0]),
         "bounds-distance-beyond-doubles",
     ),
     "columns of an exchangeable matrix": (
         lambda: Exchangeable(2, 1.0, 0.0).scaled(np.array([1.0, 2.0])),
         damaged("columns with different scales"),
     ),
-    "an unknown law": (lambda: Law.from_dict({"kind": "magic"}), damaged("a law of unknown kind")),
+    "an unknown law": (lambda: WorstCase.from_dict({"kind": "magic"}), damaged("a law of unknown kind")),
     "a damaged matrix": (
         lambda: unpack({"shape": [2], "doubles": "!"}),
         damaged("a damaged matrix"),
     ),
     "a lift of other columns": (
-        lambda: BOX.largest(Dense(np.ones((2, 7))), "replace-one"),
+        lambda: BOX.sensitivity(Dense(np.ones((2, 7))), "replace-one"),
         damaged("a lift of"),
     ),
     "corners of a large box": (lambda: gm.Box(np.zeros(60), np.ones(60)).corners(), "too-many-corners-of-box"),
     "a dense lift of a large box": (
-        lambda: gm.Box(np.zeros(60), np.ones(60)).largest(Dense(np.ones((2, 60))), "replace-one"),
+        lambda: gm.Box(np.zeros(60), np.ones(60)).sensitivity(Dense(np.ones((2, 60))), "replace-one"),
         "too-many-corners-for-dense-lift",
     ),
     "intervals that stop before they start": (
@@ -135,7 +135,10 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         damaged("decoding as a lift"),
     ),
     "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), damaged("decoding with a scale")),
-    "a plan that is no request's": (lambda: open_data([[0.5, 1.0]], gm.plan(BOX, G).draws[0]), "plan-not-of-a-request"),
+    "a plan that is no request's": (
+        lambda: open_data([[0.5, 1.0]], gm.plan(BOX, G).queries[0]),
+        "plan-not-of-a-request",
+    ),
     "records that are too many": (
         lambda: largest_listed(Dense(np.ones((1, 1))), None, "add-remove"),
         "too-many-records-for-dense-lift",

@@ -297,7 +297,7 @@ def test_truths_are_keys_of_text_columns_too(tmp_path: Any) -> None:
 def test_a_list_of_several_histograms_limits_each_by_its_own_length() -> None:
     asked = {"region": ["north", "south"], "age": [17]}
     request = gm.Request(VISITS, histograms=asked, unit="person", values_per_unit=2, guarantee=G)
-    assert [draw.row_rule.values_per_unit for draw in request.plan.draws] == [2, 1]
+    assert [query.row_rule.values_per_unit for query in request.plan.queries] == [2, 1]
 
 
 def test_a_key_with_a_time_of_day_is_refused() -> None:

@@ -19,12 +19,12 @@ def test_answers_are_named_by_column_and_kind():
     )
     assert request.plan.answers.names == request.plan.names == ("visits_sum", "age_mean", "count")
     assert request.plan.answers.count
-    assert request.plan.draws[0].row_rule.names == ("visits", "age")
+    assert request.plan.queries[0].row_rule.names == ("visits", "age")
 
 
 def test_a_column_asked_both_ways_needs_no_stand_in():
     both = {"sums": {"age": (0, 100)}, "means": {"age": (0, 100)}, "guarantee": G}
-    assert len(gm.Request("x.csv", **both).plan.draws) == 2  # the mean is over the rows with a value
+    assert len(gm.Request("x.csv", **both).plan.queries) == 2  # the mean is over the rows with a value
     promised = gm.Request("x.csv", **both, complete=["age"]).plan
     assert promised.domain.dimension == 1 and promised.block.substitutes.tolist() == [50]
 
@@ -35,13 +35,13 @@ def test_a_column_asked_both_ways_is_one_coordinate_when_its_bounds_agree():
     assert request.plan.answers.names == ("age_sum", "age_mean")
     apart = gm.Request("x.csv", sums={"age": (0, 100)}, means={"age": (18, 90)}, missing={"age": 40}, guarantee=G)
     assert apart.plan.domain.dimension == 2
-    assert apart.plan.draws[0].row_rule.names == ("age", "age")
+    assert apart.plan.queries[0].row_rule.names == ("age", "age")
 
 
 def test_the_count_alone_can_be_asked():
     request = gm.Request("x.csv", count=True, guarantee=gm.Guarantee(mu=1))
     assert request.plan.block.count_standard_error == pytest.approx(1)
-    assert request.plan.draws[0].row_rule.names == ()
+    assert request.plan.queries[0].row_rule.names == ()
 
 
 def test_toml_says_the_same(tmp_path):

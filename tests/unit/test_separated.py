@@ -15,13 +15,13 @@ from refusals import refused
 from summing import total_records
 
 import gaussmith as gm
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.csv_files import header_of, look_at, scan_line_by_line, scan_lines, splitter
 from gaussmith.engines.files import find_files, scan_files
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.text_files import names_of
 
-ONE = BoxCodes.for_bounds([0], [8], [0])
+ONE = BoxEncoding.for_bounds([0], [8], [0])
 
 texts = st.text(st.sampled_from('ab,"\t \n5é'), max_size=6)
 lines = st.text(st.sampled_from('ab,"\t 5é'), max_size=8)
@@ -124,7 +124,7 @@ def test_files_that_are_read_differently_are_one_table(tmp_path: Path) -> None:
     (tmp_path / "3.csv").write_text("a\n1\n")
     found = total_records(open_source(str(tmp_path / "*.csv")), ONE, ["a"])
     assert (found.records, found.sums[0] / ONE.scale[0]) == (4, 4.0)
-    assert total_records(open_source(str(tmp_path / "*.csv")), BoxCodes.for_bounds([], [], []), []).records == 4
+    assert total_records(open_source(str(tmp_path / "*.csv")), BoxEncoding.for_bounds([], [], []), []).records == 4
 
 
 def test_a_header_may_span_lines_and_hold_quotes(tmp_path: Path) -> None:

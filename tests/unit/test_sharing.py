@@ -1,4 +1,4 @@
-"""What answers that share a noise say about each other: covariances between draws, and the picture of them."""
+"""What answers that share a noise say about each other: covariances between queries, and the picture of them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PLAN = gm.Request("x.parquet", unit="person", questions=ASKED, guarantee=gm.Guar
 (TIE,) = PLAN.ties
 
 
-def simulated(draws: int = 4000) -> list[np.ndarray]:
-    """Noise alone as features of each draw: draws × groups × features."""
+def simulated(queries: int = 4000) -> list[np.ndarray]:
+    """Noise alone as features of each query: queries × groups × features."""
     rng = np.random.default_rng()
-    members = [PLAN.draws[i] for i in TIE.members]
-    found = [TIE.features(members, rng.standard_normal(TIE.lift.size) * TIE.noise_scale) for _ in range(draws)]
+    members = [PLAN.queries[i] for i in TIE.members]
+    found = [TIE.features(members, rng.standard_normal(TIE.lift.size) * TIE.noise_scale) for _ in range(queries)]
     return [np.array([each[k] for each in found]) for k in range(len(members))]
 
 
-def test_covariances_between_draws_are_those_of_the_noise() -> None:
+def test_covariances_between_queries_are_those_of_the_noise() -> None:
     samples = simulated()
-    draws = [PLAN.draws[i] for i in TIE.members]
-    for a, one in enumerate(draws):
-        for b, other in enumerate(draws):
+    queries = [PLAN.queries[i] for i in TIE.members]
+    for a, one in enumerate(queries):
+        for b, other in enumerate(queries):
             left, right = samples[a][:, 0], samples[b][:, 0]
             if a == b and one.groups is not None:
                 right = samples[b][:, 1]  # another group
@@ -52,18 +52,18 @@ def test_covariances_between_draws_are_those_of_the_noise() -> None:
 
 def test_cells_share_noise_as_groups_do() -> None:
     samples = simulated()
-    k = next(i for i, j in enumerate(TIE.members) if free_marks(PLAN.draws[j].block.domain) is not None)
-    draw, cells = PLAN.draws[TIE.members[k]], samples[k][:, 0]
+    k = next(i for i, j in enumerate(TIE.members) if free_marks(PLAN.queries[j].block.domain) is not None)
+    query, cells = PLAN.queries[TIE.members[k]], samples[k][:, 0]
     scale = cells.std(axis=0).prod()
     found = (cells[:, 0] * cells[:, 1]).mean()
-    assert found == pytest.approx(shared_covariance(TIE, draw, draw)[0, 0], abs=10 * scale / np.sqrt(len(cells)))
-    assert draw.block.standard_errors[0] ** 2 == pytest.approx(shared_covariance(TIE, draw, draw, True)[0, 0])
+    assert found == pytest.approx(shared_covariance(TIE, query, query)[0, 0], abs=10 * scale / np.sqrt(len(cells)))
+    assert query.block.standard_errors[0] ** 2 == pytest.approx(shared_covariance(TIE, query, query, True)[0, 0])
 
 
 def test_own_errors_are_on_the_diagonal() -> None:
-    for draw in (PLAN.draws[i] for i in TIE.members):
-        errors = np.sqrt(np.diag(shared_covariance(TIE, draw, draw, True)))
-        assert errors == pytest.approx(draw.block.standard_errors[: len(errors)])
+    for query in (PLAN.queries[i] for i in TIE.members):
+        errors = np.sqrt(np.diag(shared_covariance(TIE, query, query, True)))
+        assert errors == pytest.approx(query.block.standard_errors[: len(errors)])
 
 
 def test_the_picture_names_every_answer_once() -> None:

@@ -62,8 +62,18 @@ def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
     release = gm.release(request)
     prepared = prepare_request(request.plan, request.source)
     (table,) = prepared.sources
-    (draw,) = request.plan.draws
-    held = [request, ledger, prepared, table, table.source, table.source.files, release, draw.row_rule, ledger.verify()]
+    (query,) = request.plan.queries
+    held = [
+        request,
+        ledger,
+        prepared,
+        table,
+        table.source,
+        table.source.files,
+        release,
+        query.row_rule,
+        ledger.verify(),
+    ]
     for each in held:
         assert "hush" not in repr(each) + str(each), type(each)
     assert "hush" not in release.to_json() and "hush" not in ledger.where

@@ -19,7 +19,7 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.engines.versions import data_error, has_unreadable_views
@@ -157,10 +157,10 @@ def test_wrong_columns(columns: list[str] | None, message: Expected, people: Pat
 def test_a_column_may_be_summed_twice_under_different_bounds_and_records_counted_without_columns(people: Path) -> None:
     for source in (people, pl.read_parquet(people), pl.read_parquet(people).to_pandas()):
         opened = open_source(source)
-        whole = total_records(opened, BoxCodes.for_bounds([0], [1000], [0]), ["age"])
-        twice = total_records(opened, BoxCodes.for_bounds([0, 0], [1000, 1000], [0, 0]), ["age", "age"])
+        whole = total_records(opened, BoxEncoding.for_bounds([0], [1000], [0]), ["age"])
+        twice = total_records(opened, BoxEncoding.for_bounds([0, 0], [1000, 1000], [0, 0]), ["age", "age"])
         assert twice.sums == whole.sums * 2
-        assert total_records(opened, BoxCodes.for_bounds([], [], []), []).records == whole.records
+        assert total_records(opened, BoxEncoding.for_bounds([], [], []), []).records == whole.records
 
 
 def test_arrays_have_a_width_and_no_names() -> None:
@@ -227,7 +227,7 @@ def test_duplicate_names(tmp_path: Path) -> None:
 def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) -> None:
     frame = pd.DataFrame({"note": column, "a": [1.0, 2.0]})
     assert add(frame, ["a", "a"]) == [3.0, 3.0]
-    counted = total_records(open_source(frame), BoxCodes.for_bounds([], [], []), [])
+    counted = total_records(open_source(frame), BoxEncoding.for_bounds([], [], []), [])
     assert counted.records == 2  # told from the first column
     with pytest.raises(SourceError) as caught:
         check_columns(open_source(frame), ["note"], 1)
@@ -251,13 +251,13 @@ def test_pandas_names_need_not_be_text() -> None:
 def test_series_and_narwhals_frames() -> None:
     import narwhals as nw
 
-    one = BoxCodes.for_bounds([0], [100], [0])
+    one = BoxEncoding.for_bounds([0], [100], [0])
     for source in (pl.Series("x", [1, None, 2]), pd.Series([1, 2]), nw.from_native(pl.DataFrame({"x": [1, 2]}))):
         assert add(source, codes=one) == [3.0]
 
 
 def test_a_column_without_any_value_is_missing_everywhere() -> None:
-    some = BoxCodes.for_bounds([0], [100], [7])
+    some = BoxEncoding.for_bounds([0], [100], [7])
     assert add(pl.DataFrame({"x": [None, None]}), codes=some) == [14.0]
 
 
@@ -332,7 +332,7 @@ def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.Mo
 
     monkeypatch.delattr(nw, "len")
     monkeypatch.delattr(pl, "len")
-    nothing, frame = BoxCodes.for_bounds([], [], []), pl.read_parquet(people)
+    nothing, frame = BoxEncoding.for_bounds([], [], []), pl.read_parquet(people)
     for source in (people, frame, frame.to_arrow(), duckdb.from_arrow(frame.to_arrow())):
         assert total_records(open_source(source), nothing, []).records == len(frame)
 

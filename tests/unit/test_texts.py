@@ -11,7 +11,7 @@ import pytest
 from adding import PAIR, STEP, add
 from summing import total_records
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.registry import open_source
 
 
@@ -58,7 +58,7 @@ def test_no_record_of_a_csv_file_swallows_others(note: str, suffix: str, tmp_pat
     (tmp_path / f"a.{suffix}").write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
     source = open_source(tmp_path / f"a.{suffix}")
     for columns in ([], ["a"]):
-        codes = BoxCodes.for_bounds([0] * len(columns), [8] * len(columns), [0] * len(columns))
+        codes = BoxEncoding.for_bounds([0] * len(columns), [8] * len(columns), [0] * len(columns))
         found = total_records(source, codes, columns)
         assert (found.records, [s / codes.scale[0] for s in found.sums]) == (12, [12.0] * len(columns))
 

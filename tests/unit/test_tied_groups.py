@@ -16,7 +16,7 @@ ROWS = pl.DataFrame({"k": [1, 2, 2], "a": [0.25, 0.5, 0.5], "b": [0.1, 0.2, 0.3]
 
 def test_groups_whose_noise_counts_people_are_released_from_plain_data(tmp_path: Path) -> None:
     plan = gm.plan(BY, gm.Guarantee(mu=1e6))
-    assert len(plan.draws) == 2 and plan.ties[0].people == 1  # one more draw counts people, and answers nothing
+    assert len(plan.queries) == 2 and plan.ties[0].people == 1  # one more query counts people, and answers nothing
     expected = np.zeros((40, 3))
     expected[1], expected[2] = [0.25, 0.1, 5.0], [1.0, 0.5, 12.0]
     release = plan.release(ROWS)

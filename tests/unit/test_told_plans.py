@@ -43,7 +43,7 @@ def test_questions_planned_together_are_compared_with_the_standard_that_answers_
     assert (
         text.count("planned together, the noise is as good as any Gaussian noise can be") == 2 and "108 %" not in text
     )
-    assert plan["people"].optimality == plan.draws[0].optimality < 1.001
+    assert plan["people"].optimality == plan.queries[0].optimality < 1.001
     assert "Considered and not chosen" in plan["people"].explain()  # of the plan that its noise is of
 
 
@@ -52,11 +52,11 @@ def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> N
 
     plan = three_questions()
     (tie,) = plan.ties
-    members = [plan.draws[i] for i in tie.members]
+    members = [plan.queries[i] for i in tie.members]
     roots = [np.sqrt(each.block.standard.total_variance * each.size) for each in members]
     for slot in plan.slots:
         scale = standard_scale(plan[slot.name])
-        assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draws[0])]))
+        assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.queries[0])]))
     means = gm.Request("a.csv", means={"a": (0, 1), "b": (0, 2)}, count=True, guarantee=G).plan
     apart = [compare_block(piece.block, standard_scale=standard_scale(piece)) for piece in means.pieces]
     assert compare_pieces(means) == [each for some in apart for each in some] and len(apart) > 1
@@ -86,14 +86,16 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     with refused("no-such-question", says="did you mean 'people'"):
         plan["peopel"]
     (tie,) = plan.ties
-    assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws)) == tie.total_variance
+    assert (
+        plan.total_variance == pytest.approx(sum(query.total_variance for query in plan.queries)) == tie.total_variance
+    )
     assert plan.lower_bound == tie.lower_bound and 1 <= plan.optimality == tie.optimality < 1.001
     assert f"{tie.apart:.6g}" in plan.explain() and tie.apart > 1.3 * tie.total_variance
     assert len(plan.certificate.proofs) == 1
     shares = [{"name": name, "count": True, "where": f"{name} > 1", "share": 1} for name in ("a", "b")]
     apart = gm.Request("visits.csv", unit="person", questions=shares, guarantee=G).plan
     mu = apart.guarantee.mu
-    at_full = [draw.lower_bound * draw.guarantee.mu**2 / mu**2 for draw in apart.draws]
+    at_full = [query.lower_bound * query.guarantee.mu**2 / mu**2 for query in apart.queries]
     assert sum(at_full) == pytest.approx(2 / mu**2)  # each with all of μ
     assert apart.lower_bound == pytest.approx(8 / 3 / mu**2, rel=1e-4)  # for people who may pass both filters
     assert apart.optimality == pytest.approx(1.5, rel=1e-4) and "within a factor 1.5 of" in apart.explain()
@@ -102,7 +104,7 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     )
     assert "at its share of μ, the noise is as good as any Gaussian noise can be" in str(
         apart
-    )  # of one draw among several
+    )  # of one query among several
     html = plan._repr_html_()
     assert html.count("<table>") == 3 and f"{100 * plan.shares()['people']:.3g} % of the budget" in html
     assert repr(plan) == str(plan)
@@ -118,7 +120,7 @@ def test_groups_say_how_good_they_are() -> None:
     assert two.optimality == pytest.approx(1)
     apart = gm.plan(by, G, count=True, shape="lifted")
     assert "at its share of μ, the noise is as good as any Gaussian noise can be" in str(apart)
-    assert apart.total_variance == pytest.approx(two.draws[0].tie.apart)
+    assert apart.total_variance == pytest.approx(two.queries[0].tie.apart)
     gain = apart.total_variance / two.total_variance
     assert apart.optimality == pytest.approx(gain, rel=1e-3) and gain > 1.05
     assert f"within a factor {apart.optimality:.3g}" in apart.explain()
@@ -137,7 +139,7 @@ def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
     row = str(plan).splitlines()[2].split()
     assert float(row[2]) == pytest.approx(standard, rel=1e-3)
     assert row[3] == f"{100 * plan.standard_errors[0] / standard:.0f}" == "79"
-    assert gm.plan(by, gm.Guarantee(mu=mu)).draw.standard_scale == 1
+    assert gm.plan(by, gm.Guarantee(mu=mu)).query.standard_scale == 1
 
 
 def test_a_guess_of_rows_is_not_one_of_people() -> None:
@@ -166,7 +168,7 @@ def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_p
     assert f"{told}0 in the sum of usd, 5 in the mean of usd" in promised
     assert "counts as" not in str(ask(means={"score": (0, 100)}))
     said = gm.Request("a.parquet", means={"score": (0, 100)}, missing={"score": 7}, guarantee=G)
-    assert said.plan.draws[0].row_rule.notes() == ["each row is one person", "a missing value counts as 7 in score"]
+    assert said.plan.queries[0].row_rule.notes() == ["each row is one person", "a missing value counts as 7 in score"]
     assert "a missing value counts as 7 in score" in str(ask(means={"score": (0, 100)}, missing={"score": 7}))
     asked = [{"name": "usd", "means": {"usd": (0, 10)}, "complete": ["usd"]}, {"name": "n", "count": True}]
     joint = ask(str(file), questions=asked)
@@ -225,7 +227,7 @@ def test_one_question_is_not_told_as_planned_together(tmp_path: Path) -> None:
         by={"r": ["n", "s"]},
         guarantee=G,
     )
-    assert request.plan.block.whole is None and request.plan.block is request.plan.draw.block
+    assert request.plan.block.whole is None and request.plan.block is request.plan.query.block
     assert "together" not in str(request.plan)
     frame = pl.DataFrame({"p": ["a", "b"], "r": ["n", "s"], "age": [30.0, 40.0]})
     released = ask(
@@ -258,7 +260,7 @@ def test_a_median_of_people_who_are_replaced_is_judged_by_all_that_it_must_hide(
     bins = {"income": [0, 1, 2, 4, 8]}
     fields = {"medians": ["income"], "bins": bins, "neighbours": "replace-one", **REPLACED[how]}
     plan = gm.Request("people.csv", guarantee=G, **fields).plan
-    assert plan.draw.block.optimality < 1.01 and plan.optimality > 1.7
+    assert plan.query.block.optimality < 1.01 and plan.optimality > 1.7
     told = str(plan), plan.explain()
     for text in told:
         lines = " ".join(text.split())

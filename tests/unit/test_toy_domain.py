@@ -13,10 +13,10 @@ from refusals import refusal, refused
 
 import gaussmith as gm
 from gaussmith.domains.domain import Domain, Problem
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.extremes import Signs
 from gaussmith.domains.registry import DOMAINS
-from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, isotropic, lifted, try_ways
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, isotropic, lifted, try_ways
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.certificate import verify
 
@@ -49,8 +49,8 @@ class Swing(Domain):
     def spread(self) -> Array:
         return np.full(1, 1 / 3)
 
-    def codes(self, substitutes: Array, workload: Any = None) -> BoxCodes:
-        return BoxCodes.for_bounds([-1.0], [1.0], substitutes)
+    def codes(self, substitutes: Array, workload: Any = None) -> BoxEncoding:
+        return BoxEncoding.for_bounds([-1.0], [1.0], substitutes)
 
     def extremes(self) -> Signs:
         return Signs(1)
@@ -58,7 +58,7 @@ class Swing(Domain):
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "swung")))], problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
     @property

@@ -15,7 +15,7 @@ import gaussmith as gm
 from gaussmith.planning import certificate as joint_bound
 from gaussmith.planning import crossed_noise as crossed_keys
 from gaussmith.planning import joint_people as rule_columns
-from gaussmith.planning.crossed_noise import CrossedTie
+from gaussmith.planning.crossed_noise import CrossedNoise
 
 Question = dict[str, Any]
 A, B = ["k", "l", "m"], [1, 2]
@@ -36,8 +36,8 @@ def plan_of(questions: list[Question], **fields: Any) -> gm.Plan:
     return gm.Request("x.csv", questions=questions, **{"guarantee": gm.Guarantee(mu=1), **fields}).plan
 
 
-def crossed(plan: gm.Plan) -> list[CrossedTie]:
-    return [tie for tie in plan.ties if isinstance(tie, CrossedTie)]
+def crossed(plan: gm.Plan) -> list[CrossedNoise]:
+    return [tie for tie in plan.ties if isinstance(tie, CrossedNoise)]
 
 
 def reach(plan: gm.Plan, neighbours: str) -> float:
@@ -68,7 +68,7 @@ def test_tables_beside_groups_that_weigh_differently(neighbours: str) -> None:
     asked = [*TABLES, BESIDE, {"name": "f", "count": True, "where": "x > 0.5"}]
     plan = plan_of(asked, neighbours=neighbours)
     (tie,) = crossed(plan)
-    assert tie.members == (0, 1, 2) and plan.draws[3].by_weight and plan.draws[3].tie is not tie
+    assert tie.members == (0, 1, 2) and plan.queries[3].by_weight and plan.queries[3].tie is not tie
     assert sum(each.guarantee.mu**2 for each in plan.noises) <= 1 + 1e-12
     assert 0.99 < reach(plan, neighbours) <= 1
     assert 0 < plan.lower_bound <= plan.total_variance
@@ -85,19 +85,19 @@ def test_weights_cannot_be_added_to_a_saved_plan_of_tables(monkeypatch: pytest.M
     keys, weights = list(range(8)), [1e6, *[1.0] * 63]
     asked = [{**BY_A, "by": {"a": keys}}, {**BY_AB, "by": {"a": keys, "b": keys}}]
     fields = plan_of(asked, neighbours="replace-one").to_dict()
-    fields["draws"][1]["groups"]["weights"] = weights
-    with refused(damaged("draws that are not tables of the same people")):
+    fields["queries"][1]["groups"]["weights"] = weights
+    with refused(damaged("queries that are not tables of the same people")):
         gm.Plan.from_dict(fields)
     better = plan_of([asked[0], {**asked[1], "group_weights": weights}], neighbours="replace-one")
-    plant(monkeypatch, crossed_keys.keyed_of, "len(draw.groups.classes) > 1 and not weighted", "False")
+    plant(monkeypatch, crossed_keys.keyed_of, "len(query.groups.classes) > 1 and not weighted", "False")
     claimed = gm.Plan.from_dict(fields)
     assert crossed(claimed) and better.total_variance < 0.95 * claimed.lower_bound  # it would claim what is not true
 
 
 def forget_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take all draws as read from columns of their own."""
+    """Take all queries as read from columns of their own."""
     plant(monkeypatch, rule_columns.are_free, "if not seen.isdisjoint(asked):", "if False:")
-    plant(monkeypatch, rule_columns.columns_changed, "return asked", "return {str(id(draw))} if draw else asked")
+    plant(monkeypatch, rule_columns.columns_changed, "return asked", "return {str(id(query))} if query else asked")
 
 
 @NEIGHBOURS

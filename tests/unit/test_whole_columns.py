@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.engines.engine import AS_THEY_ARE, PIECE_BYTES, columns_of, is_whole
 from gaussmith.engines.polars import POLARS
-from gaussmith.totals.records import BoxKernel, MaskedCodes, MaskedKernel, RecordTotals
+from gaussmith.totals.records import BoxKernel, MaskedEncoding, MaskedKernel, RecordTotals
 
 TYPES = [getattr(pl, name) for name in sorted(AS_THEY_ARE)]
 BOUNDS = [(0, 1), (0, 100), (-5, 5), (1, 3), (-300, -200), (200, 300), (0, 70_000), (-(1 << 22), 1 << 22), (0.5, 9.25)]
@@ -34,7 +34,7 @@ def column(dtype: Any, rows: int, generator: random.Random) -> pl.Series:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 def test_sums_are_those_of_doubles(dtype: Any, bounds: tuple[float, float]) -> None:
-    codes = BoxCodes.for_bounds([bounds[0]] * 2, [bounds[1]] * 2, [bounds[0], 2.25])
+    codes = BoxEncoding.for_bounds([bounds[0]] * 2, [bounds[1]] * 2, [bounds[0], 2.25])
     frame = pl.DataFrame({name: column(dtype, 400, random.Random()) for name in "xy"})
     doubles = frame.select(pl.all().cast(pl.Float64))
     as_is, plain = BoxKernel(codes), BoxKernel(codes)
@@ -42,8 +42,8 @@ def test_sums_are_those_of_doubles(dtype: Any, bounds: tuple[float, float]) -> N
         as_is.add(columns_of(frame[start : start + 150]))
         plain.add([each.to_numpy() for each in doubles[start : start + 150]])
     assert (as_is.sums, as_is.records) == (plain.sums, plain.records)
-    own = BoxCodes.for_bounds([bounds[0]], [bounds[1]], [bounds[1]])
-    parts = MaskedCodes(((own, (0,), (0,)), (own, (1,), ()), (codes, (0, 1), (1,))))
+    own = BoxEncoding.for_bounds([bounds[0]], [bounds[1]], [bounds[1]])
+    parts = MaskedEncoding(((own, (0,), (0,)), (own, (1,), ()), (codes, (0, 1), (1,))))
     masked, expected = MaskedKernel(parts), MaskedKernel(parts)
     for start in (0, 150):
         masked.add(columns_of(frame[start : start + 150]))
@@ -70,10 +70,10 @@ def test_many_codings_of_many_rows_are_added_up_in_pieces(columns: int) -> None:
     rows = 1 << (17 if columns == 3 else 11)
     generator = np.random.default_rng()
     frame = [np.where(generator.random(rows) < 0.1, np.nan, generator.normal(50, 40, rows)) for _ in range(columns)]
-    one, two = BoxCodes.for_bounds([0], [100], [7]), BoxCodes.for_bounds([0, -3], [100, 80], [7, 8])
+    one, two = BoxEncoding.for_bounds([0], [100], [7]), BoxEncoding.for_bounds([0, -3], [100, 80], [7, 8])
     parts = [(one, (j,), (0,) if j % 2 else ()) for j in range(columns)]
     parts += [(two, (j, j + 1), (1,)) for j in range(columns - 1)]
-    kernel = MaskedKernel(MaskedCodes(tuple(parts)))
+    kernel = MaskedKernel(MaskedEncoding(tuple(parts)))
     kernel.add(frame)
     wanted, records = [], []
     for codes, places, present in parts:
@@ -87,11 +87,11 @@ def test_many_codings_of_many_rows_are_added_up_in_pieces(columns: int) -> None:
 def test_integers_are_not_made_doubles() -> None:
     frame = pl.DataFrame({"a": [1, None], "b": [True, False], "c": [0.5, 1.0]})
     assert [is_whole(each) for each in columns_of(frame)] == [True, True, False]
-    codes = BoxCodes.for_bounds([0] * 3, [10] * 3, [0] * 3)
-    assert codes.whole.all() and not BoxCodes.for_bounds([0.5], [10], [1]).whole.any()
+    codes = BoxEncoding.for_bounds([0] * 3, [10] * 3, [0] * 3)
+    assert codes.whole.all() and not BoxEncoding.for_bounds([0.5], [10], [1]).whole.any()
     (found,) = RecordTotals(("a", "b", "c")).total(POLARS.open(frame), codes, None)
     assert [s / scale for s, scale in zip(found.sums, codes.scale, strict=True)] == [1, 1, 1.5]
 
 
 def test_bounds_too_wide_for_64_bits_go_through_doubles() -> None:
-    assert not BoxCodes.for_bounds([0], [2**23], [0]).whole.any()
+    assert not BoxEncoding.for_bounds([0], [2**23], [0]).whole.any()

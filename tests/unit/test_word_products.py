@@ -13,8 +13,8 @@ import pytest
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.domains.cells import CellCodes
-from gaussmith.domains.encoding import BoxCodes, PeopleCodes
+from gaussmith.domains.cells import CellEncoding
+from gaussmith.domains.encoding import BoxEncoding, PeopleEncoding
 from gaussmith.engines.engine import GroupTotals, Totals
 from gaussmith.numerics.exact import map_integers, multiply_rows, sum_exactly
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Matrix
@@ -94,8 +94,8 @@ def test_many_equal_counts_are_lifted_as_each_alone() -> None:
 
 
 def test_cores_of_many_groups_are_those_of_each() -> None:
-    box = BoxCodes.for_bounds([0, -5], [100, 7], [0, 0])
-    people = PeopleCodes(*(getattr(BoxCodes.for_bounds([0, 0, 0], [9, 9, 9], [0] * 3), f) for f in
+    box = BoxEncoding.for_bounds([0, -5], [100, 7], [0, 0])
+    people = PeopleEncoding(*(getattr(BoxEncoding.for_bounds([0, 0, 0], [9, 9, 9], [0] * 3), f) for f in
                            ("low", "top", "scale", "steps", "substitute")), rows=1, max_rows=4)  # fmt: skip
     for codes in (box, people):
         sums = np.random.default_rng().integers(0, 2**50, (20, codes.width))
@@ -106,7 +106,7 @@ def test_cores_of_many_groups_are_those_of_each() -> None:
         each = [list(map(int, codes.centred(s, r))) for s, r in zip(sums.tolist(), records.tolist(), strict=True)]
         assert found.tolist() == each
         assert codes.centred_rows(sums + 2**62, records) is None
-    assert CellCodes((2,), ((0,),), None).centred_rows(sums, records) is None
+    assert CellEncoding((2,), ((0,),), None).centred_rows(sums, records) is None
 
 
 def test_totals_of_groups_are_a_sequence_that_shows_nothing() -> None:
@@ -128,14 +128,14 @@ def test_the_lifted_totals_of_many_groups_are_those_of_each(monkeypatch: pytest.
 
     monkeypatch.setattr(mechanism, "add", watched)
     mechanism.release(prepared)
-    coordinates = sum(draw.size * draw.block.grid.lift.shape[0] for draw in request.plan.draws)
+    coordinates = sum(query.size * query.block.grid.lift.shape[0] for query in request.plan.queries)
     assert sum(size for size, _ in seen_by_audits) == coordinates and all(noisy for _, noisy in seen_by_audits)
     seen = 0
-    for draw, opened in zip(request.plan.draws, prepared.sources, strict=True):
+    for query, opened in zip(request.plan.queries, prepared.sources, strict=True):
         totals = opened.summation.total(opened.source, opened.codes, None)
         if isinstance(totals, GroupTotals):
-            lifted = lift_groups(draw, totals)
+            lifted = lift_groups(query, totals)
             assert isinstance(lifted, np.ndarray)
-            assert [list(map(int, y)) for y in lift_groups(draw, list(totals))] == lifted.tolist()
+            assert [list(map(int, y)) for y in lift_groups(query, list(totals))] == lifted.tolist()
             seen += 1
     assert seen

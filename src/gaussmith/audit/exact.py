@@ -16,8 +16,8 @@ from gaussmith.errors import GaussmithError
 from gaussmith.numerics.exact import Array, Words
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.discovered_groups import threshold_of
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 from gaussmith.planning.staging import NOTHING
 from gaussmith.privacy.guarantee import Guarantee
 
@@ -126,7 +126,7 @@ def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: Se
     drawn = [int(z) for each in first.drawn for z in each]
     added = [z for each in first.added for z in each]
     both = drawn + [int(z) for each in fresh.drawn for z in each]
-    public = all(draw.is_public for draw in scene.plan.draws)
+    public = all(query.is_public for query in scene.plan.queries)
     if not public and not drawn:
         return refuted(name, "no noise was drawn")
     if len(set(both)) < len(both):
@@ -146,7 +146,7 @@ def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: Se
 def _check_record(first: SeenRelease, other: SeenRelease) -> Attempt:
     name = "record and replay: bytes"
     if first.strayed or other.strayed:
-        return refuted(name, "neighbours draw different amounts of noise")
+        return refuted(name, "neighbours query different amounts of noise")
     if first.record != other.record:
         at = next((i for i, (a, b) in enumerate(zip(first.record, other.record, strict=False)) if a != b), 0)
         said = first.record[max(0, at - 30) : at + 40]
@@ -160,11 +160,11 @@ def _check_difference(
     """Released features of neighbours under the same noise: they differ by what the guarantee allows, in directions
     that have noise, and as they do without noise."""
     name, total = "record and replay: released values", 0.0
-    for i, draw in enumerate(plan.draws):
-        for group in range(draw.size):
+    for i, query in enumerate(plan.queries):
+        for group in range(query.size):
             shift = silent[1].features[i][group] - silent[0].features[i][group]
             moved = noisy[1].features[i][group] - noisy[0].features[i][group]
-            covariance = feature_covariance(draw, group)
+            covariance = feature_covariance(query, group)
             sizes = np.sqrt(np.diag(covariance))
             room = SLACK * np.maximum(sizes, np.abs(noisy[0].features[i][group]) * 1e-6)
             if not np.allclose(shift, moved, rtol=SLACK, atol=float(room.max(initial=0.0)) + 1e-300):
@@ -172,7 +172,7 @@ def _check_difference(
             square = mahalanobis(shift, covariance)
             if not math.isfinite(square):
                 return refuted(name, "neighbours differ in a released number that has no noise")
-            if draw.tie is None and draw.block.lender is None:
+            if query.tie is None and query.block.lender is None:
                 total += square
     ratio = math.sqrt(total) / plan.spends.mu
     if plan.ties:
@@ -208,7 +208,7 @@ def _check_rare(scene: Scene, pair: Pair, sizes: list[int]) -> Attempt:
             scale.clear()
             moved = changed(rows, part)
             if usual is None or moved is None:
-                return refuted(name, "tables draw different amounts of noise")
+                return refuted(name, "tables query different amounts of noise")
             for one, each, size in zip(usual, moved, scale, strict=True):
                 expected = one * (part / UNIT)
                 room = (1e-2 if part == 1 else SLACK) * np.abs(expected).max(initial=0.0) + size * 2.0**-44
@@ -239,9 +239,9 @@ def _made_noise(sizes: list[int], times: int) -> list[Words]:
     return np.split(signed, np.cumsum(sizes)[:-1])
 
 
-def feature_covariance(draw: Draw, group: int = 0) -> Array:
+def feature_covariance(query: Query, group: int = 0) -> Array:
     """The claimed covariance of the noise in the features of one group."""
-    noise = draw.block_of(group).noise
+    noise = query.block_of(group).noise
     F = noise.rows.dense()
     return np.asarray(F @ F.T * noise.unit)
 
@@ -267,11 +267,11 @@ def check_keys(plan: Plan) -> list[Attempt]:
     import mpmath
 
     found = []
-    for draw in plan.draws:
-        threshold = threshold_of(draw)
+    for query in plan.queries:
+        threshold = threshold_of(query)
         if threshold is None:
             continue
-        assert isinstance(draw.groups, FoundGroups)
+        assert isinstance(query.groups, FoundGroups)
         k, most = threshold.at_least, 0.0
         with mpmath.workdps(DIGITS):
             for groups in range(1, threshold.at_most + 1):

@@ -19,10 +19,10 @@ from gaussmith.audit.bounds import scale_detected
 from gaussmith.audit.verdict import EXACT, SAMPLED, Attempt, shares
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal
-from gaussmith.planning.draw import AnyTie, Draw
-from gaussmith.planning.joint_noise import Tie
+from gaussmith.planning.joint_noise import JointNoise
 from gaussmith.planning.lending import number_unit
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import AnyTie, Query
 
 if TYPE_CHECKING:
     from gaussmith.engines.engine import Totals
@@ -352,13 +352,13 @@ class Noise:
 def tied_noise(plan: Plan, at: int) -> Noise:
     """The noise of a tie, read by all groups of its members and by those that take the number of people from it."""
     tie = plan.ties[at]
-    own = [(i, g) for i in tie.members for g in range(plan.draws[i].size)]
-    return Noise((*own, *((i, g) for i in tie.lent_to for g in range(plan.draws[i].size))), at)
+    own = [(i, g) for i in tie.members for g in range(plan.queries[i].size)]
+    return Noise((*own, *((i, g) for i in tie.lent_to for g in range(plan.queries[i].size))), at)
 
 
 def width_of(plan: Plan, noise: Noise) -> int:
     """How many numbers are read of it."""
-    return sum(int(plan.draws[i].block.shape.features.shape[0]) for i, _ in noise.read)
+    return sum(int(plan.queries[i].block.shape.features.shape[0]) for i, _ in noise.read)
 
 
 @dataclass(eq=False)
@@ -397,10 +397,10 @@ class Sampler:
             tie = self.plan.ties[noise.tie]
             return self._reader(noise, table, lambda: read_tie(self.plan, tie, self.tables[table]))(times)
         ((i, group),) = noise.read
-        draw, totals = self.plan.draws[i], self.tables[table][i][group]
+        draw, totals = self.plan.queries[i], self.tables[table][i][group]
         if not isinstance(draw.block.shape.features, QUICK):
             return self._reader(noise, table, lambda: read_draw(draw, totals))(times)
-        return mechanism.sample_draw(draw, totals, times)
+        return mechanism.sample_query(draw, totals, times)
 
     def _reader(self, noise: Noise, table: int, make: Callable[[], Callable[[int], Array]]) -> Callable[[int], Array]:
         if (noise, table) not in self._readers:
@@ -450,19 +450,19 @@ def read_tie(plan: Plan, tie: AnyTie, totals: Sequence[Sequence[Totals]]) -> Cal
 
 def _read_once(plan: Plan, tie: AnyTie, totals: Mapping[int, Sequence[Totals]]) -> Callable[[int], list[Array]]:
     """The same for each draw by itself, of noise that is drawn once: in one group where it is drawn anew in each."""
-    draws = [tie.seen(plan.draws[i]) for i in tie.members]
+    draws = [tie.seen(plan.queries[i]) for i in tie.members]
     lifted = mechanism.lift_members(tie, [(draw, totals[i]) for i, draw in zip(tie.members, draws, strict=True)])
     units = np.eye(len(lifted))
     read = [tie.features(draws, unit) for unit in units]
     rows = [np.array([each[k].ravel() for each in read]) for k in range(len(draws))]
     lent = []
-    if isinstance(tie, Tie) and tie.borrowers:
+    if isinstance(tie, JointNoise) and tie.borrowers:
         assert tie.people is not None
         numbers = np.array([tie.number(unit) for unit in units])
         everybody = totals[tie.members[tie.people]][0].records
         for i in tie.borrowers:
-            block = plan.draws[i].block
-            own = mechanism.lift_centred(tie.seen(plan.draws[i]), totals[i][0], everybody)
+            block = plan.queries[i].block
+            own = mechanism.lift_centred(tie.seen(plan.queries[i]), totals[i][0], everybody)
             matrix = block.shape.features.dense()
             lent.append((own, block.grid.scale, matrix[:, :-1], np.outer(numbers, matrix[:, -1] * number_unit(block))))
 
@@ -476,7 +476,7 @@ def _read_once(plan: Plan, tie: AnyTie, totals: Mapping[int, Sequence[Totals]]) 
     return draw
 
 
-def read_draw(draw: Draw, totals: Totals) -> Callable[[int], Array]:
+def read_draw(draw: Query, totals: Totals) -> Callable[[int], Array]:
     """The same for a draw whose features are read one release at a time, which takes long."""
     block = draw.block
     lifted = block.grid.lifted(block.codes, totals.sums, totals.records)

@@ -56,7 +56,9 @@ COUNTED = 20_000
 
 def sample_found(plan: Plan, error: float, effort: Effort) -> list[Attempt]:
     """The noise of every question whose keys are found, and how often keys near the threshold are shown."""
-    deciding = [(i, threshold) for i, draw in enumerate(plan.draws) if (threshold := threshold_of(draw)) is not None]
+    deciding = [
+        (i, threshold) for i, query in enumerate(plan.queries) if (threshold := threshold_of(query)) is not None
+    ]
     attempts: list[Attempt] = []
     for at, ((i, threshold), share) in enumerate(zip(deciding, shares(error, [1.0] * len(deciding)), strict=True)):
         step = effort.within(at / len(deciding), (at + 1) / len(deciding))
@@ -65,12 +67,12 @@ def sample_found(plan: Plan, error: float, effort: Effort) -> list[Attempt]:
 
 
 def _sample_question(plan: Plan, i: int, threshold: Threshold, error: float, effort: Effort) -> list[Attempt]:
-    name = f"found keys of draw {i + 1}" if len(plan.draws) > 1 else "found keys"
+    name = f"found keys of query {i + 1}" if len(plan.queries) > 1 else "found keys"
     maker = _maker(plan, i, threshold)
     if maker is None:
         said = "no table of many keys could be made up: their noise is not sampled; exact attempts cover it"
         return [Attempt(f"{name}, samples", UNTRIED, False, said)]
-    alike = [j for j, draw in enumerate(plan.draws) if _which(draw) == _which(plan.draws[i])]
+    alike = [j for j, query in enumerate(plan.queries) if _which(query) == _which(plan.queries[i])]
     *noise_shares, shown_share, whole = shares(error, [2.0] * len(alike) + [1.0, 1.0])
     times = max(2, min(FOUND_RELEASES, math.ceil(effort.samples / maker.keys)))
     prepared = maker.prepare(maker.people)
@@ -78,10 +80,10 @@ def _sample_question(plan: Plan, i: int, threshold: Threshold, error: float, eff
     attempts = []
     for at, (j, share) in enumerate(zip(alike, noise_shares, strict=True)):
         kept = evenly(silent[j].shape[1], MAX_FEATURES)
-        covariance = exact.feature_covariance(plan.draws[j])[np.ix_(kept, kept)]
+        covariance = exact.feature_covariance(plan.queries[j])[np.ix_(kept, kept)]
         errors = _errors(prepared, j, times, silent[j], kept)
         step = effort.within(0.8 * at / len(alike), 0.8 * (at + 1) / len(alike))
-        of = f"noise of found keys, draw {j + 1}" if len(plan.draws) > 1 else "noise of found keys"
+        of = f"noise of found keys, query {j + 1}" if len(plan.queries) > 1 else "noise of found keys"
         with seen_integers() as (sums, people):
             attempts.append(check_noise(f"{of}, whitened", errors, covariance, share, times * maker.keys, step.report))
         attempts += [
@@ -112,7 +114,7 @@ def _count_shown(maker: _Maker, threshold: Threshold, error: float, name: str) -
     chance = threshold.chance(people)
     prepared, shown, trials = maker.prepare(people), 0, 0
     while trials < COUNTED:
-        found = mechanism.release(prepared).noisy[maker.draw]
+        found = mechanism.release(prepared).noisy[maker.query]
         shown, trials = shown + len(found), trials + maker.keys
     p = min(1.0, 2 * min(float(bdtr(shown, trials, chance)), float(bdtrc(shown - 1, trials, chance)) if shown else 1.0))
     said = (
@@ -127,7 +129,7 @@ class _Maker:
     """Makes tables of many keys, each with equally many people of one row."""
 
     plan: Plan
-    draw: int
+    query: int
     row: Mapping[str, Any]
     schema: Mapping[str, Any]
     key: str
@@ -154,16 +156,16 @@ class _Maker:
 def _maker(plan: Plan, i: int, threshold: Threshold) -> _Maker | None:
     """A maker whose keys are really shown: rows and columns of keys are tried until one is; None where none is."""
     table = made_up_table(plan, 8)
-    draw = plan.draws[i]
-    assert isinstance(draw.groups, FoundGroups) and draw.row_rule is not None
+    query = plan.queries[i]
+    assert isinstance(query.groups, FoundGroups) and query.row_rule is not None
     people = max(threshold.at_least, math.ceil(threshold.at_half + SURELY * threshold.noise)) + 1
     keys = max(2, min(MAX_KEYS, ROWS // people))
-    if draw.groups.top is not None:
-        keys = min(keys, draw.groups.top)
-    unit = draw.row_rule.unit
-    for key in (name for name in draw.row_rule.by if name in table.columns):
+    if query.groups.top is not None:
+        keys = min(keys, query.groups.top)
+    unit = query.row_rule.unit
+    for key in (name for name in query.row_rule.by if name in table.columns):
         for row in (each for each in table.to_dicts() if None not in each.values()):
-            maker = _Maker(plan, i, row, dict(table.schema), key, unit, keys, people, draw.groups.top)
+            maker = _Maker(plan, i, row, dict(table.schema), key, unit, keys, people, query.groups.top)
             try:
                 seen = watch(lambda maker=maker: mechanism.release(maker.prepare(people, 2)), zero=True)  # type: ignore[misc]
             except (GaussmithError, TypeError, ValueError):
@@ -173,8 +175,8 @@ def _maker(plan: Plan, i: int, threshold: Threshold) -> _Maker | None:
     return None
 
 
-def _which(draw: Any) -> int | None:
-    return draw.groups.which if isinstance(draw.groups, FoundGroups) else None
+def _which(query: Any) -> int | None:
+    return query.groups.which if isinstance(query.groups, FoundGroups) else None
 
 
 RELEASES = 1_500
@@ -184,10 +186,10 @@ product of exact integers: they find what is wrong beyond a single noise."""
 
 MAX_FEATURES = 128
 MAX_SHARED = 48
-"""Features of a noise that are tested, of one that draws share fewer: of more so many, evenly chosen."""
+"""Features of a noise that are tested, of one that queries share fewer: of more so many, evenly chosen."""
 
 MAX_DIRECTION = 512
-"""Features of a noise by which neighbours are told apart; of one that draws share, twice `MAX_SHARED`."""
+"""Features of a noise by which neighbours are told apart; of one that queries share, twice `MAX_SHARED`."""
 
 MAX_WIDTH = 2_048
 """Features of a noise that is sampled at all; what is beyond is audited exactly, and the verdict says so."""
@@ -232,26 +234,28 @@ class _Samples:
     @cached_property
     def _drawn(self) -> list[int]:
         """Draws with noise whose groups are known; those of found keys are sampled on tables of their own."""
-        draws = enumerate(self.plan.draws)
-        return [i for i, d in draws if not (d.is_public or (d.groups is not None and d.groups.is_found))]
+        queries = enumerate(self.plan.queries)
+        return [i for i, d in queries if not (d.is_public or (d.groups is not None and d.groups.is_found))]
 
     @cached_property
     def _own(self) -> list[int]:
         """Draws with noise of their own."""
-        found = [i for i in self._drawn if self.plan.draws[i].tie is None and self.plan.draws[i].block.lender is None]
+        found = [
+            i for i in self._drawn if self.plan.queries[i].tie is None and self.plan.queries[i].block.lender is None
+        ]
         return [i for i in found if 0 < self._width(i) <= MAX_WIDTH]
 
     @cached_property
     def _shared(self) -> list[Noise]:
-        """Noises that several draws share."""
+        """Noises that several queries share."""
         found = [tied_noise(self.plan, at) for at in range(len(self.plan.ties))]
         return [noise for noise in found if width_of(self.plan, noise) <= MAX_WIDTH]
 
     def _width(self, i: int) -> int:
-        return int(self.plan.draws[i].block.shape.features.shape[0])
+        return int(self.plan.queries[i].block.shape.features.shape[0])
 
     def _named(self, of: str, i: int) -> str:
-        return f"{of} of draw {i + 1}, whitened" if len(self.plan.draws) > 1 else f"{of}, whitened"
+        return f"{of} of query {i + 1}, whitened" if len(self.plan.queries) > 1 else f"{of}, whitened"
 
     def _times(self, width: int) -> int:
         """How many samples of a noise are drawn: the asked number shared by all noises, fewer of wide ones."""
@@ -263,8 +267,8 @@ class _Samples:
         said = []
         kept = {*self._own, *(i for noise in self._shared for i, _ in noise.read)}
         if left := [i for i in self._drawn if i not in kept and self._width(i)]:
-            names = f"draw{'s' if len(left) > 1 else ''} {', '.join(str(i + 1) for i in left)}"
-            of = f"the noise of {names}" if len(self.plan.draws) > 1 else "the noise"
+            names = f"query{'s' if len(left) > 1 else ''} {', '.join(str(i + 1) for i in left)}"
+            of = f"the noise of {names}" if len(self.plan.queries) > 1 else "the noise"
             said.append(f"{of} is not sampled: an audit samples noises of up to {MAX_WIDTH:,} numbers")
         if self.plan.finds_keys:
             said.append("guesses at neighbours are not made where keys are found")
@@ -273,7 +277,7 @@ class _Samples:
     # -- white-box tests --------------------------------------------------------------------------------------------
 
     def test_noises(self, error: float, effort: Effort) -> Iterator[Attempt]:
-        """Every noise in bulk: of a draw that of its first group, of one that draws share all that is read of it."""
+        """Every noise in bulk: of a query that of its first group, of one that queries share all that is read of it."""
         noises = [*(Noise(((i, 0),)) for i in self._own), *self._shared]
         for at, (noise, share) in enumerate(zip(noises, self._white_shares(error), strict=False)):
             step = effort.within(at / len(noises), (at + 1) / len(noises))
@@ -286,7 +290,7 @@ class _Samples:
             yield _say_chosen(tested, len(kept), len(centre))
 
     def test_releases(self, error: float) -> Iterator[Attempt]:
-        """The same in whole releases, along the whole path from sums to a release: the last group of each draw."""
+        """The same in whole releases, along the whole path from sums to a release: the last group of each query."""
         tested = [*self._own, *dict.fromkeys(i for noise in self._shared for i, _ in noise.read)]
         if not tested or self.plan.finds_keys:
             return
@@ -300,9 +304,9 @@ class _Samples:
         often = release_often(self.plan, self.sampler.tables[0], times, read)
         noises = len(self._own) + len(self._shared)
         for i, share in zip(tested, self._white_shares(error)[noises:], strict=True):
-            group = self.plan.draws[i].size - 1
+            group = self.plan.queries[i].size - 1
             errors = np.array([each[i] for each in often]) - self.silent[0][i][group][kept[i]]
-            covariance = exact.feature_covariance(self.plan.draws[i], group)[np.ix_(kept[i], kept[i])]
+            covariance = exact.feature_covariance(self.plan.queries[i], group)[np.ix_(kept[i], kept[i])]
             found = check_noise(self._named("releases", i), [errors], covariance, share, times)
             yield _say_chosen(found, len(kept[i]), self._width(i))
 
@@ -322,20 +326,22 @@ class _Samples:
             yield judge_integers("integers of the noise", seen, error)
 
     def _white_shares(self, error: float) -> list[float]:
-        """A share for every noise, then for the releases of every draw."""
-        draws = len(self._own) + len({i for noise in self._shared for i, _ in noise.read})
-        return shares(error, [1.0] * (len(self._own) + len(self._shared) + draws))
+        """A share for every noise, then for the releases of every query."""
+        queries = len(self._own) + len({i for noise in self._shared for i, _ in noise.read})
+        return shares(error, [1.0] * (len(self._own) + len(self._shared) + queries))
 
     def _named_shared(self, noise: Noise) -> str:
-        draws = ", ".join(str(i + 1) for i in dict.fromkeys(i for i, _ in noise.read))
-        return f"noise that draws {draws} share, whitened" if "," in draws else f"noise of draw {draws}, whitened"
+        queries = ", ".join(str(i + 1) for i in dict.fromkeys(i for i, _ in noise.read))
+        return (
+            f"noise that queries {queries} share, whitened" if "," in queries else f"noise of query {queries}, whitened"
+        )
 
     def _flat(self, table: int, noise: Noise) -> Array:
         """The features without noise of what is read of a noise."""
         return np.asarray(np.concatenate([self.silent[table][i][g] for i, g in noise.read]))
 
     def _kept(self, noise: Noise) -> Places:
-        """The places of the features that are tested: of a noise that draws share some of every draw and group."""
+        """The places of the features that are tested: of a noise that queries share some of every query and group."""
         if noise.tie is None:
             return evenly(self._width(noise.read[0][0]), MAX_FEATURES)
         starts = np.cumsum([0, *(self._width(i) for i, _ in noise.read)])
@@ -347,7 +353,7 @@ class _Samples:
         """What is claimed of the tested features."""
         if noise.tie is None:
             ((i, group),) = noise.read
-            return exact.feature_covariance(self.plan.draws[i], group)[np.ix_(kept, kept)]
+            return exact.feature_covariance(self.plan.queries[i], group)[np.ix_(kept, kept)]
         names = [(i, g, j) for i, g in noise.read for j in range(self._width(i))]
         terms = [Term(i, g, np.array([j]), np.ones(1)) for i, g, j in (names[at] for at in kept)]
         return NoiseCovariances(self.plan).covariances([Combination((term,)) for term in terms])
@@ -356,7 +362,7 @@ class _Samples:
 
     def attack(self, error: float, effort: Effort) -> tuple[list[Attempt], float]:
         """Guesses which of the worst neighbours an output came from, from all noises that tell them apart."""
-        own = [Noise(((i, g),)) for i in self._own for g in range(self.plan.draws[i].size)]
+        own = [Noise(((i, g),)) for i in self._own for g in range(self.plan.queries[i].size)]
         centres = [[self._flat(table, noise) for noise in (*own, *self._shared)] for table in (0, 1)]
         told = [at for at, (a, b) in enumerate(zip(*centres, strict=True)) if (a != b).any()]
         noises = [(*own, *self._shared)[at] for at in told]

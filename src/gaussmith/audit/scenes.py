@@ -329,7 +329,7 @@ def scene_of(plan: Plan, made: Callable[[Any], Release] | None = None) -> Scene:
 
     `made` releases a table of a plan in stages.
     """
-    if any(draw.row_rule is not None for draw in plan.draws):
+    if any(query.row_rule is not None for query in plan.queries):
         return _scene_of_request(plan, made)
     return _scene_of_domain(plan)
 
@@ -338,12 +338,12 @@ def _scene_of_request(plan: Plan, made: Callable[[Any], Release] | None) -> Scen
     import polars as pl
 
     table = made_up_table(plan, _others(plan) if made is None else MANY)
-    rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
+    rules = [query.row_rule for query in plan.queries if query.row_rule is not None]
     unit = next((rule.unit for rule in rules if rule.unit is not None), None)
     rows = min(8, max((rule.rows_per_unit or 3 for rule in rules if rule.unit is not None), default=1))
     bounds: dict[str, tuple[float, float]] = {}
-    for draw in plan.draws:
-        bounds |= bounds_of(draw, 1)
+    for query in plan.queries:
+        bounds |= bounds_of(query, 1)
     keys = tuple(dict.fromkeys(name for rule in rules for name in rule.by if name in table.columns))
     choices = {
         name: _choices(table[name].to_list(), bounds.get(name), whole=table[name].dtype.is_integer())
@@ -365,21 +365,21 @@ def _scene_of_request(plan: Plan, made: Callable[[Any], Release] | None) -> Scen
 
 def _others(plan: Plan) -> int:
     """Rows of other people; where keys are found so many that some keys are shown without noise."""
-    needed = [threshold.at_half for draw in plan.draws if (threshold := threshold_of(draw)) is not None]
+    needed = [threshold.at_half for query in plan.queries if (threshold := threshold_of(query)) is not None]
     return min(MANY, max([OTHERS, *(FOUND_ROWS * math.ceil(each) for each in needed)]))
 
 
 def _scene_of_domain(plan: Plan) -> Scene:
     import polars as pl
 
-    draw = plan.draws[0]
-    domain = draw.block.domain
+    query = plan.queries[0]
+    domain = query.block.domain
     choices: dict[str, tuple[Any, ...]] = {}
     keys: tuple[str, ...] = ()
-    if draw.groups is not None:
-        keys = tuple(draw.groups.columns)
+    if query.groups is not None:
+        keys = tuple(query.groups.columns)
         for i, name in enumerate(keys):
-            choices[name] = (*dict.fromkeys(label[i] for label in draw.groups.labels), None)
+            choices[name] = (*dict.fromkeys(label[i] for label in query.groups.labels), None)
     seeds: tuple[Row, ...] = ()
     if domain.forms[0] == "categories":
         names = list(domain.columns or ("0",))
@@ -391,11 +391,11 @@ def _scene_of_domain(plan: Plan) -> Scene:
         for j, name in enumerate(names):
             ends = (float(low[j]), float(high[j]))
             choices[name] = tuple(dict.fromkeys((*ends, 3 * ends[1] + 1, *ODD)))
-        seeds = tuple(dict(zip(names, row, strict=True)) for row in _rows_of(draw, len(names)))
+        seeds = tuple(dict(zip(names, row, strict=True)) for row in _rows_of(query, len(names)))
     others = tuple(
         {name: values[i % max(1, min(2, len(values)))] for name, values in choices.items()} for i in range(OTHERS)
     )
-    named = domain.columns is not None or draw.groups is not None
+    named = domain.columns is not None or query.groups is not None
     first = {name: choices[name][0] for name in keys}
     seeds = tuple({**first, **seed} for seed in seeds)
 
@@ -423,9 +423,9 @@ def _columns_of(domain: Any) -> int:
     return 1 + max(int(j) for i in range(domain.dimension) for j in domain.read_from(i))
 
 
-def _rows_of(draw: Any, width: int) -> list[list[float]]:
+def _rows_of(query: Any, width: int) -> list[list[float]]:
     """Records worth a try: along the directions that the lift stretches most, and records of an order or a list."""
-    domain, lift = draw.block.domain, draw.block.shape.lift
+    domain, lift = query.block.domain, query.block.shape.lift
     found: list[list[float]] = []
     if max(lift.shape) <= 300 and domain.dimension == width and lift.shape[1] >= width:
         directions = np.linalg.svd(lift.dense()[:, :width])[2]

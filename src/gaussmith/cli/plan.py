@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
     if targets:
         request = replace(request, guarantee=request.guarantee_for(targets, rows))
     plan = request.plan
-    planned = tuple(draw.row_rule for draw in plan.draws)
+    planned = tuple(query.row_rule for query in plan.queries)
     row_rules = read_schema(request) if arguments.request else planned
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
@@ -87,7 +87,7 @@ def run(arguments: Namespace) -> int:
         print(plan_text(plan, rows, sys.maxsize if arguments.all else MAX_ROWS, rest_in="--all prints them"))
         told = row_rules or planned
         if len(plan) == 1:
-            notes = notes_on([told_of(piece, told[piece.slot.draw]) for piece in plan.pieces])
+            notes = notes_on([told_of(piece, told[piece.slot.query]) for piece in plan.pieces])
             told_notes = "\n".join(map(printable, notes))
             print(wrapped(told_notes))
         cost = request.cost_of_missing()

@@ -24,7 +24,7 @@ from gaussmith.errors import PlanError, RequestError, counted, printable
 
 if TYPE_CHECKING:
     from gaussmith.planning.certificate import CertificateVerdict
-    from gaussmith.planning.draw import Draw
+    from gaussmith.planning.query import Query
 
 
 def add_flags(parser: Parser) -> None:
@@ -52,26 +52,26 @@ def run(arguments: Namespace) -> int:
         fields |= _fields(found)
         if found.least > 0:
             fields["least_together"] = found.least
-        fields["draws"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.draws, strict=True)]
+        fields["queries"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.queries, strict=True)]
         print(json.dumps(fields, sort_keys=True, allow_nan=False))
         return 0
     print(bold("The certificate holds"))
-    for (names, _, _), draw, verdict in zip(
-        noise_names(plan), [*plan.untied, *([None] * len(plan.ties))], found.draws, strict=True
+    for (names, _, _), query, verdict in zip(
+        noise_names(plan), [*plan.untied, *([None] * len(plan.ties))], found.queries, strict=True
     ):
         named = ", ".join(names)
-        print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, plan.neighbours, verdict)))
+        print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(query, plan.neighbours, verdict)))
     if plan.pays_for_keys:
         told = (
             "Keys: every threshold hides the keys of one person alone as often as stated, and together with all noise"
         )
         print(wrapped("\n".join(["", f"{told} the release is {statement(plan)}.", *statement_notes(plan)[1:]])))
     if len(plan.provable) > 1:
-        print(wrapped("\nThe shares of μ² of all draws add up to no more than the guarantee's."))
+        print(wrapped("\nThe shares of μ² of all queries add up to no more than the guarantee's."))
         if found.least > 0:
             best = f"no Gaussian noise with the whole guarantee can go below {found.least:.9g}"
             within = f"within {100 * (max(found.price / found.least, 1) - 1):.2g} % of the best"
-            print(wrapped(f"All draws together: the total is at most {found.price:.9g}, and {best}: {within}."))
+            print(wrapped(f"All queries together: the total is at most {found.price:.9g}, and {best}: {within}."))
     return 0
 
 
@@ -84,24 +84,24 @@ def _fields(found: CertificateVerdict) -> dict[str, float | None]:
     }
 
 
-def _describe(draw: Draw | None, neighbours: str, found: CertificateVerdict) -> str:
-    """What was found of one noise, in plain words: of a draw, or (None) of several that are tied."""
+def _describe(query: Query | None, neighbours: str, found: CertificateVerdict) -> str:
+    """What was found of one noise, in plain words: of a query, or (None) of several that are tied."""
     from gaussmith.privacy.neighbours import protects
     from gaussmith.report.keys import describe_groups
     from gaussmith.report.plans import held
 
-    total = draw is None or draw.block.objective == "total"
+    total = query is None or query.block.objective == "total"
     what = "total squared error" if total else "largest squared error relative to its squared target"
     where, kept = "", "guarantee"
-    if draw is None:
+    if query is None:
         where = "One noise for all groups and questions:\n"
-    elif draw.groups is not None and draw.groups.is_found:
-        where = f"In each group, {describe_groups(draw)} (each person is in {held(draw)}):\n"
+    elif query.groups is not None and query.groups.is_found:
+        where = f"In each group, {describe_groups(query)} (each person is in {held(query)}):\n"
         kept = "group's share of μ"
-    elif draw.groups is not None:
-        where = f"In each of {counted(draw.groups.size, 'group')} (each person is in {held(draw)}):\n"
-        kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
-    if draw is not None and draw.block.lender is not None:
+    elif query.groups is not None:
+        where = f"In each of {counted(query.groups.size, 'group')} (each person is in {held(query)}):\n"
+        kept = "group's share of the guarantee" if query.is_shared else "guarantee"
+    if query is not None and query.block.lender is not None:
         kept = "guarantee, with that of the noise whose number of everybody it takes,"
     bound = (
         f"no Gaussian noise with this {kept} can go below {found.lower_bound:.9g}: within "

@@ -18,17 +18,17 @@ from gaussmith.domains.domain import (
     BoundsTable,
     Differences,
     Domain,
-    Law,
     Problem,
+    WorstCase,
     check_law,
 )
-from gaussmith.domains.encoding import BoxCodes, centre_of, nearest_to_zero
+from gaussmith.domains.encoding import BoxEncoding, centre_of, nearest_to_zero
 from gaussmith.domains.extremes import MAX_LISTED, Signs
 from gaussmith.domains.strategies import (
     Candidate,
     Candidates,
     Search,
-    Shape,
+    Strategy,
     Way,
     elliptical,
     isotropic,
@@ -65,7 +65,7 @@ class Box(Domain):
     lower: Array
     upper: Array
     names: tuple[str, ...] | None
-    _codes: BoxCodes = field(repr=False)
+    _codes: BoxEncoding = field(repr=False)
 
     @checks_arguments
     def __init__(
@@ -111,7 +111,7 @@ class Box(Domain):
         object.__setattr__(self, "names", names)
         self._check()
         low.flags.writeable = high.flags.writeable = False
-        codes = BoxCodes.for_bounds(low, high, low, self.names)  # refuses bad bounds right away
+        codes = BoxEncoding.for_bounds(low, high, low, self.names)  # refuses bad bounds right away
         object.__setattr__(self, "_codes", codes)
 
     def _check(self) -> None:
@@ -160,7 +160,7 @@ class Box(Domain):
         """The treatment of records, in plain words."""
         return "Values outside their bounds are clipped to the nearer bound."
 
-    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxEncoding:
         """The encoding of records of this box as integers."""
         return replace(self._codes, substitute=np.clip(substitutes, self.lower, self.upper))
 
@@ -199,19 +199,19 @@ class Box(Domain):
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:
         return box_bound(problem)
 
-    def bounding_law(self, problem: Problem[Any]) -> Law:
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         return box_law(problem)
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return box_differences(problem, law)
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         check_law(law.kind == "gaussian signs")
         return proven_signs(problem)
 
@@ -349,8 +349,8 @@ class Records(Domain):
         """The treatment of records, in plain words."""
         return "Only the number of records is asked for."
 
-    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
-        return BoxCodes.for_bounds([], [], [])
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxEncoding:
+        return BoxEncoding.for_bounds([], [], [])
 
     def extremes(self) -> Signs:
         """One record more or less changes the number by one, and nothing else can change."""
@@ -359,7 +359,7 @@ class Records(Domain):
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "count")))], problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains.domain import Law, Problem, check_law
+from gaussmith.domains.domain import Problem, WorstCase, check_law
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.trace_roots import root_of, square_down, square_with_slack, weighted_lower
@@ -31,22 +31,22 @@ _SPREAD = 1500
 _WIDEST = 10
 
 
-def box_law(problem: Problem[Box]) -> Law:
+def box_law(problem: Problem[Box]) -> WorstCase:
     """The best law at hand: signs of a Gaussian vector, or chosen corners."""
     if max(problem.domain.dimension, problem.features.size) > MAX_DENSE:
-        return Law("closed", box_bound(problem))
+        return WorstCase("closed", box_bound(problem))
     if not problem.secret_count:
-        return Law("gaussian signs", box_bound(problem))
+        return WorstCase("gaussian signs", box_bound(problem))
     W = problem.lifted_rows
     signs = root_of(_signs_moment(W))
     if problem.domain.dimension <= MAX_CHOSEN:
         root, z, weights = max((_best_corners(W), _spread_corners(W)), key=lambda found: found[0])
         if root > signs:
-            return Law("corners", square_with_slack(root), {"corners": z, "weights": weights})
-    return Law("gaussian signs", square_with_slack(signs))
+            return WorstCase("corners", square_with_slack(root), {"corners": z, "weights": weights})
+    return WorstCase("gaussian signs", square_with_slack(signs))
 
 
-def box_differences(problem: Problem[Box], law: Law) -> Differences | None:
+def box_differences(problem: Problem[Box], law: WorstCase) -> Differences | None:
     """The corners of a law, chosen or all of them."""
     numbers = law.numbers
     if law.kind == "corners":

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.domain import Domain, Law, Problem
-from gaussmith.domains.strategies import Candidate, Shape
+from gaussmith.domains.domain import Domain, Problem, WorstCase
+from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Dense
@@ -63,8 +63,8 @@ def solved(problem: Problem[Box | People], gap: float | None = None) -> Candidat
     features = rows[:size] / problem.root_weights
     if counted:
         features = np.vstack([features, rows[size:] / W[size, -1]])
-    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
-    return Candidate(Shape("solved", Dense(best.lift @ W), Dense(features), counted), law)
+    law = WorstCase("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Strategy("solved", Dense(best.lift @ W), Dense(features), counted), law)
 
 
 def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidate:
@@ -77,8 +77,8 @@ def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidat
     check_lost(best.decode, best.decode @ lift - W)
     features = best.decode / problem.root_weights
     public = problem.coded_offsets
-    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
-    return Candidate(Shape("solved", Dense(lift), Dense(features), False, public), law)
+    law = WorstCase("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Strategy("solved", Dense(lift), Dense(features), False, public), law)
 
 
 def check_lost(decode: Array, errors: Array) -> None:
@@ -125,7 +125,7 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
 
         lift = L · [W 0; 0 1] · diag(r, 1),      ‖lift·(z, 1)‖ ≤ 1 at every vertex, hence for every record
 
-    Guarantee: private whatever the solver found; `Box.largest` visits all vertices again. Total within `gap` of the
+    Guarantee: private whatever the solver found; `Box.sensitivity` visits all vertices again. Total within `gap` of the
     optimum. Under replace-one differences are twice the centred records, and the number of records is public.
 
     >>> import gaussmith as gm
@@ -151,7 +151,7 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
     law = _law(vertices, points, best)
     if not problem.secret_count:
         lift = Factored(best.lift * root[:, 0], asked.matrix, radius)
-        return Candidate(Shape("solved", lift, Dense(features), False, asked.matrix @ centre), law)
+        return Candidate(Strategy("solved", lift, Dense(features), False, asked.matrix @ centre), law)
     counted = len(rows) > k
     weigh = np.zeros((len(rows), k + 1))  # from the answers and the number of records to the answers around the centre
     weigh[:k, :k] = np.diag(root[:, 0])
@@ -162,7 +162,7 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
     inner = np.pad(asked.matrix, ((0, 1), (0, 1)))
     inner[-1, -1] = 1.0
     lift = Factored(best.lift @ weigh, inner, np.append(radius, 1.0))
-    return Candidate(Shape("solved", lift, Dense(features), counted), law)
+    return Candidate(Strategy("solved", lift, Dense(features), counted), law)
 
 
 def _differences(problem: Problem[Box], vertices: Vertices) -> tuple[Array, Array]:
@@ -175,7 +175,7 @@ def _differences(problem: Problem[Box], vertices: Vertices) -> tuple[Array, Arra
     return np.concatenate([half, -half]) + rows[:, -1], rows
 
 
-def _law(vertices: Vertices, points: Array, best: Optimum) -> Law:
+def _law(vertices: Vertices, points: Array, best: Optimum) -> WorstCase:
     """The law on the vertices that count, and what it proves.
 
     The search leaves weight on many vertices beside the few that a best law needs: those with the most weight are
@@ -198,7 +198,7 @@ def _law(vertices: Vertices, points: Array, best: Optimum) -> Law:
     half = len(vertices.packed)
     z = vertices.signs(chosen % half) * np.where(chosen < half, 1.0, -1.0)[:, None]
     # What is proven is computed from the signs, whose products with the answers are not rounded as the points are.
-    return Law("corners", lower * (1 - 1e-12), {"corners": z, "weights": weights})
+    return WorstCase("corners", lower * (1 - 1e-12), {"corners": z, "weights": weights})
 
 
 def _heaviest(chosen: Places, weights: Array) -> tuple[Places, Array]:

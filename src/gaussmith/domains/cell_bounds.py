@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.domain import Law, Problem, check_law, refused_law
+from gaussmith.domains.domain import Problem, WorstCase, check_law, refused_law
 from gaussmith.domains.exchangeable_bounds import proven_levels
 from gaussmith.domains.joint_law import Beside
 from gaussmith.numerics.exact import Array
@@ -26,7 +26,7 @@ MAX_WRITTEN = 1 << 22
 """Limit on explicit weighted differences; larger sets are summed to their moment first."""
 
 
-def cell_differences(problem: Problem[Any], law: Law) -> Differences | None:
+def cell_differences(problem: Problem[Any], law: WorstCase) -> Differences | None:
     """The cells of a law, or its pairs of cells."""
     if law.kind not in ("cells", "pairs"):
         return None
@@ -43,7 +43,7 @@ def cell_differences(problem: Problem[Any], law: Law) -> Differences | None:
     return columns[first] - columns[second], numbers["weights"]
 
 
-def cells_beside(problem: Problem[Cells], law: Law) -> Beside:
+def cells_beside(problem: Problem[Cells], law: WorstCase) -> Beside:
     """A law on cells beside other questions; the uniform one where tables of several columns are asked."""
     if problem.features.marginals is not None:
         work = problem.features.marginals
@@ -58,7 +58,7 @@ def cells_beside(problem: Problem[Cells], law: Law) -> Beside:
     return Beside(points, weights / weights.sum(), points[:0], 8.0 * (len(weights) + 8) * 2.0**-53)
 
 
-def proven_cells(problem: Problem[Cells], law: Law) -> float:
+def proven_cells(problem: Problem[Cells], law: WorstCase) -> float:
     """The bound from laws on cells whose differences are not explicit."""
     if law.kind in ("cells", "pairs"):
         return square_down(root_of(_moment(problem, law)))
@@ -84,7 +84,7 @@ def _ends(numbers: dict[str, Array], size: int) -> tuple[Places, Places]:
     return first, second
 
 
-def _moment(problem: Problem[Cells], law: Law) -> Array:
+def _moment(problem: Problem[Cells], law: WorstCase) -> Array:
     """√λ WᵀW √λ, or the same with the Laplacian of pairs: as many eigenvalues as cells, those of M and zeros."""
     work, domain = problem.features.runs, problem.domain
     if work is None:
@@ -107,7 +107,7 @@ def _moment(problem: Problem[Cells], law: Law) -> Array:
     return np.asarray(half.T @ G @ half)
 
 
-def _proven_marginals(problem: Problem[Cells], law: Law) -> float:
+def _proven_marginals(problem: Problem[Cells], law: WorstCase) -> float:
     work = problem.features.marginals
     if work is None:
         raise refused_law()

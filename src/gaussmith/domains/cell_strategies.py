@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.domains.box_strategies import check_lost
-from gaussmith.domains.domain import Law, Problem
+from gaussmith.domains.domain import Problem, WorstCase
 from gaussmith.domains.long_runs import fits_long_runs, is_near_limit, long_runs
-from gaussmith.domains.strategies import Candidate, Search, Shape
+from gaussmith.domains.strategies import Candidate, Search, Strategy
 from gaussmith.domains.workloads import Marginals
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
@@ -208,25 +208,25 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
         raise PlanError("one cell under replace-one", rule, "declare more cells", code="one-cell-under-replace-one")
     if domain.or_none and asked:
         best = counted(d, 1, problem.count_weight / weight)
-        norm = domain.largest(best.lift, neighbours)
+        norm = domain.sensitivity(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros(2), best.shares])
         scale = np.full(d + 1, norm)
         lift, decode = best.lift.scaled(1.0 / scale), best.decode.scaled(scale)
-        law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
-        return Candidate(Shape("two-level", lift, decode, True), law)
+        law = WorstCase("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
+        return Candidate(Strategy("two-level", lift, decode, True), law)
     if domain.or_none:
         level = two_level_counts(d, 1, neighbours)
     else:
         level = two_level_cells(d, neighbours, 1.0 + d * problem.count_weight / weight if asked else 1.0)
     rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
-    law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
+    law = WorstCase("levels", weight * level.lower, {"levels": np.array(rows, float)})
     a, b = level.lift()
     along = 1.0 / level.a1 if level.a1 else 0.0
     shared = ((1.0 / along if along else 0.0) - 1.0 / a) / d if d > 1 else 0.0
     tail = (1.0 / along, 0.0) if asked else None
     public = np.full(d, 1.0 / d) if not private and not domain.or_none else None
     return Candidate(
-        Shape("two-level", Exchangeable(d, a, b), Exchangeable(d, 1.0 / a, shared, None, tail), asked, public), law
+        Strategy("two-level", Exchangeable(d, a, b), Exchangeable(d, 1.0 / a, shared, None, tail), asked, public), law
     )
 
 
@@ -245,8 +245,8 @@ def _unit(problem: Problem[Cells]) -> list[Candidate]:
     if private:
         # Cell i with probability w_i/Σw: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
         omega = problem.coordinate_weights
-        law = Law("cells", float(omega.sum()) * (1.0 - 2.0**-40), {"weights": omega / omega.sum()})
-    return [Candidate(Shape("even", lift, decode, asked), law)]
+        law = WorstCase("cells", float(omega.sum()) * (1.0 - 2.0**-40), {"weights": omega / omega.sum()})
+    return [Candidate(Strategy("even", lift, decode, asked), law)]
 
 
 # -- solved -----------------------------------------------------------------------------------------------------------
@@ -290,8 +290,8 @@ def _solved(problem: Problem[Any], gap: float, search: Search) -> Candidate:
         even = np.full(d, 1.0 / d)
         public = question.even - features.times(lift @ even)
     _check_read(question, best.decode, best.lift, private or apart)
-    law = Law("pairs" if not private else "cells", best.lower, _weights(best.weights, chosen))
-    return Candidate(Shape("solved", Dense(lift), features, asked, public), law)
+    law = WorstCase("pairs" if not private else "cells", best.lower, _weights(best.weights, chosen))
+    return Candidate(Strategy("solved", Dense(lift), features, asked, public), law)
 
 
 def question_of(problem: Problem[Any], with_count: bool, closed: bool) -> _Question:
@@ -397,8 +397,8 @@ def _least_worst(problem: Problem[Any], gap: float, search: Search) -> Candidate
         even = np.full(W.shape[1], 1.0 / W.shape[1])
         public = W @ even - features @ (lift @ even)
     numbers = _weights(best.weights, chosen) | {"shares": _spread_shares(best.shares, moving)}
-    law = Law("pairs" if not private else "cells", best.lower, numbers)
-    return Candidate(Shape("solved", Dense(lift), Dense(features), asked, public), law)
+    law = WorstCase("pairs" if not private else "cells", best.lower, numbers)
+    return Candidate(Strategy("solved", Dense(lift), Dense(features), asked, public), law)
 
 
 def _spread_shares(shares: Array, moving: Array) -> Array:
@@ -429,10 +429,10 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
     public = None
     if not problem.secret_count:
         public = np.repeat([1.0 / size for size in work.sizes], work.sizes)
-    law = Law("even", best.lower)
+    law = WorstCase("even", best.lower)
     if best.patterns is not None:
-        law = Law("patterns", best.lower, dict(zip(("differs", "weights"), best.patterns, strict=True)))
-    return [Candidate(Shape(NAME, ResidualLift(residuals), ResidualDecode(residuals, asked), asked, public), law)]
+        law = WorstCase("patterns", best.lower, dict(zip(("differs", "weights"), best.patterns, strict=True)))
+    return [Candidate(Strategy(NAME, ResidualLift(residuals), ResidualDecode(residuals, asked), asked, public), law)]
 
 
 def _check(problem: Problem[Cells]) -> None:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from gaussmith.checks import checks_arguments
 from gaussmith.domains.cell_bounds import cell_differences, proven_cells
 from gaussmith.domains.cell_strategies import in_cells, of_marginals
-from gaussmith.domains.domain import Differences, Law, Problem
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.domain import Differences, Problem, WorstCase
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.extremes import Marks
 from gaussmith.domains.long_runs import fits_long_runs, long_runs_bound
 from gaussmith.domains.strategies import Candidate, Search
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CellCodes(Codes):
+class CellEncoding(Encoding):
     """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
 
     `ways` lists the attributes of each marginal, `others` the substitute of an undeclared value; None: no cell.
 
-    >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
+    >>> CellEncoding((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
     [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
     """
 
@@ -250,11 +250,11 @@ class Cells(Uncentred):
     def declared_lists(self) -> list[Sequence[Label]]:
         return [range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True)]
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellEncoding:
         """The encoding of records as counts: of all cells, or of the cells of the requested marginals."""
         every = (tuple(range(len(self.sizes))),)
         ways = workload.ways if isinstance(workload, Marginals) else every
-        return CellCodes(self.sizes, ways, None if self.or_none else self.others)
+        return CellEncoding(self.sizes, ways, None if self.or_none else self.others)
 
     def check_coordinates(self) -> None:
         d = self.dimension
@@ -281,11 +281,11 @@ class Cells(Uncentred):
         """A record is in one cell, or in none."""
         return Marks(self.dimension, 1, at_least=0 if self.or_none else 1)
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """That of its extremes; with a lift of marginals, what a record adds to the cells of all of them."""
         if lift.ways is None:
-            return self.extremes().largest(lift, neighbours, extent)
-        return lift.largest(NormBounds(residual=lambda lift: self._largest_residual(lift, neighbours)))
+            return self.extremes().sensitivity(lift, neighbours, extent)
+        return lift.sensitivity(NormBounds(residual=lambda lift: self._largest_residual(lift, neighbours)))
 
     def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
         fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
@@ -293,14 +293,14 @@ class Cells(Uncentred):
             raise damaged_plan("residuals of other cells")
         return lift.largest_norm(neighbours)
 
-    def largest_change(self, lift: Matrix) -> float:
+    def replacement_sensitivity(self, lift: Matrix) -> float:
         if lift.ways is None:
-            return self.extremes().largest_change(lift)
-        moved = lift.largest(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
-        return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
+            return self.extremes().replacement_sensitivity(lift)
+        moved = lift.sensitivity(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
+        return max(moved, self.sensitivity(lift, ADD_REMOVE)) if self.or_none else moved
 
-    def check_lift(self, lift: Matrix, codes: Codes) -> None:
-        assert isinstance(codes, CellCodes)
+    def check_lift(self, lift: Matrix, codes: Encoding) -> None:
+        assert isinstance(codes, CellEncoding)
         if lift.ways is not None:
             if lift.ways != codes.ways:
                 raise damaged_plan("residuals of other marginals")
@@ -328,12 +328,12 @@ class Cells(Uncentred):
             )
             return math.sqrt(widest + extra)
         if features.matrix is None:
-            found = self.largest(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
+            found = self.sensitivity(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
         else:
-            found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
+            found = self.sensitivity(Dense(problem.rows * problem.root_weights), problem.neighbours)
         return math.sqrt(found**2 + extra)
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return cell_differences(problem, law)
 
     def closed_bound(self, problem: Problem[Any]) -> float:
@@ -342,7 +342,7 @@ class Cells(Uncentred):
             return super().closed_bound(problem)
         return long_runs_bound(problem, runs)
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_cells(problem, law)
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Law, Problem
-from gaussmith.domains.encoding import INFINITY, Codes, Step
+from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.encoding import INFINITY, Encoding, Step
 from gaussmith.domains.exchangeable import even_counts, exchangeable
 from gaussmith.domains.exchangeable_bounds import proven_levels
 from gaussmith.domains.extremes import MAX_LISTED, Marks
@@ -22,12 +22,12 @@ from gaussmith.numerics.exact import Array, Words
 
 
 @dataclass(frozen=True)
-class CountCodes(Codes):
+class CountEncoding(Encoding):
     """Which of d items a record has: 1 where the value is above zero, 0 else; missing is 0.
 
     If there are more than `at_most` ones, the first in declared order are kept.
 
-    >>> CountCodes(4, 2).encode(np.array([[1.0, 0.0, 1.0, 1.0], [np.nan, -3.0, 0.5, np.inf]])).tolist()
+    >>> CountEncoding(4, 2).encode(np.array([[1.0, 0.0, 1.0, 1.0], [np.nan, -3.0, 0.5, np.inf]])).tolist()
     [[1, 0, 1, 0], [0, 0, 1, 1]]
     """
 
@@ -98,9 +98,9 @@ class Counts(Listed):
     def declared_values(self) -> tuple[Label, ...] | None:
         return self.labels
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountEncoding:
         """The encoding of records as integers."""
-        return CountCodes(self.dimension, self.at_most)
+        return CountEncoding(self.dimension, self.at_most)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
         return self.extremes().listed(most)
@@ -118,7 +118,7 @@ class Counts(Listed):
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return exchangeable(problem, even_counts(problem), search.gap)
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_levels(problem, law, self.at_most)
 
     def to_dict(self) -> dict[str, Any]:

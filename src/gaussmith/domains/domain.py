@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.extremes import Extremes, Marks, PersonRows, Product
 from gaussmith.domains.features import Features
 from gaussmith.errors import PlanError, damaged_plan
@@ -22,7 +22,7 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.privacy.neighbours import ADD_REMOVE
 
 if TYPE_CHECKING:
-    from gaussmith.domains.strategies import Candidates, Search, Shape
+    from gaussmith.domains.strategies import Candidates, Search, Strategy
     from gaussmith.domains.workloads import Workload
 
 
@@ -44,7 +44,7 @@ IN_GROUPS = "in groups"
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class WorstCase:
     """A law of one kind and its numbers; `lower` is the bound it proves at μ = 1, rounded down."""
 
     kind: str
@@ -56,14 +56,14 @@ class Law:
         return {"kind": self.kind, "lower": self.lower, "numbers": numbers}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Law:
+    def from_dict(cls, fields: dict[str, Any]) -> WorstCase:
         if fields["kind"] not in KINDS:
             raise damaged_plan(f"a law of unknown kind {fields['kind']!r}")
         numbers = {str(name): unpack(values) for name, values in fields["numbers"].items()}
         return cls(str(fields["kind"]), float(fields["lower"]), numbers)
 
 
-def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> Array:
+def even_moment(law: WorstCase, dimension: int, secret_count: bool, counted: bool) -> Array:
     """E[s sᵀ] of a law that is symmetric in all coordinates; with the number of records as one more if asked for."""
     d = dimension
     if law.kind == "rankings":
@@ -234,7 +234,7 @@ class Domain(ABC):
         return []
 
     @abstractmethod
-    def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> Encoding:
         """The encoding of records as integers, with these substitutes for missing values and this workload."""
 
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
@@ -257,19 +257,19 @@ class Domain(ABC):
     def extremes(self) -> Extremes:
         """The extreme units: all that privacy needs to know of what one unit can add."""
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """The sensitivity: an upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
         A lift sees the core of a record and, under add-remove, may see a constant 1 in a last column: the record.
         `extent` is the integer that stands for core 1, coordinate by coordinate (1 by default).
         """
-        return self.extremes().largest(lift, neighbours, extent)
+        return self.extremes().sensitivity(lift, neighbours, extent)
 
-    def largest_change(self, lift: Matrix) -> float:
+    def replacement_sensitivity(self, lift: Matrix) -> float:
         """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        return self.extremes().largest_change(lift)
+        return self.extremes().replacement_sensitivity(lift)
 
-    def check_lift(self, lift: Matrix, codes: Codes) -> None:
+    def check_lift(self, lift: Matrix, codes: Encoding) -> None:
         """Refuse a lift that does not fit these codes, if its size alone is not enough to tell."""
         return
 
@@ -315,7 +315,7 @@ class Domain(ABC):
         return problem.features.matrix is None
 
     @abstractmethod
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         """The standard Gaussian mechanism as a shape, and the domain it is a shape of."""
 
     def standard_reach(self, problem: Problem[Any]) -> float | None:
@@ -331,15 +331,15 @@ class Domain(ABC):
         """No Gaussian noise at μ = 1 has a smaller weighted total, by a closed formula; rounded down."""
         return 0.0
 
-    def bounding_law(self, problem: Problem[Any]) -> Law:
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         """A law on differences that bounds every shape, if no candidate came with one."""
-        return Law("closed", self.closed_bound(problem))
+        return WorstCase("closed", self.closed_bound(problem))
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         """The differences of a law; None if there are too many to list."""
         return None
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         """The bound from a law whose differences are not listed, at μ = 1, rounded down; refuses other laws."""
         raise refused_law()
 

@@ -1,4 +1,4 @@
-"""Codes: how the numbers of a record become integers, and what those integers represent.
+"""Encoding: how the numbers of a record become integers, and what those integers represent.
 
 A column with bounds [low, high] is divided into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
 steps fit into the bounds. A value is clamped and becomes the number of steps nearest to it above `low`:
@@ -10,7 +10,7 @@ and whole numbers, halves, quarters … above a whole `low` are coded without an
 The point that a code represents, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
 
 A record of a ball is centred, divided by the radius, clipped to norm 1 and cut toward zero into 2^42 steps, so that
-the integers' own norm is at most 2^42 (`BallCodes`).
+the integers' own norm is at most 2^42 (`BallEncoding`).
 
 Sizes (library constants, never data): a code fits 42 bits and a sign, so 2^20 codes add up without overflow in a
 signed 64-bit integer; longer sums use blocks of 2^20 rows, or two limbs, or wider integers.
@@ -73,7 +73,7 @@ MAX_WHOLE = float(1 << 22)
 """Limit on the bounds of a column whose integers are added up as they are: 2^41 of them fit into 64 bits."""
 
 
-class Codes:
+class Encoding:
     """A total rule from one record to integers. What has no default here every coding has of its own.
 
     A coding is spelled twice, in numpy and in SQL: each operation of one rounds as that of the other. In Spark's order
@@ -144,14 +144,14 @@ class Whole(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class BoxCodes(Codes):
+class BoxEncoding(Encoding):
     """The coding of the columns of a box: `floor((clamp(x, low, top) − low)·scale + ½)`, each `scale` a power of two.
 
     Guarantee: for all doubles x the code lies in {0, …, steps}, and low + code/scale lies in [low, high]. The code of
     `top` is `steps` or less by construction and rounding is monotone, so no second clamp is needed.
     Null, NaN and failed casts are replaced by `substitute` before clamping; ±inf clamps.
 
-    >>> ages = BoxCodes.for_bounds([0], [100], [50])
+    >>> ages = BoxEncoding.for_bounds([0], [100], [50])
     >>> (ages.encode(np.array([[37.0], [np.inf], [np.nan]])) / ages.scale).ravel()
     array([ 37., 100.,  50.])
     """
@@ -188,13 +188,13 @@ class BoxCodes(Codes):
         """The code of a missing value."""
         return np.floor((np.clip(self.substitute, self.low, self.top) - self.low) * self.scale + 0.5)
 
-    def chosen(self, places: Sequence[int]) -> BoxCodes:
+    def chosen(self, places: Sequence[int]) -> BoxEncoding:
         """The codes of some columns."""
         at = list(places)
-        return BoxCodes(self.low[at], self.top[at], self.scale[at], self.steps[at], self.substitute[at])
+        return BoxEncoding(self.low[at], self.top[at], self.scale[at], self.steps[at], self.substitute[at])
 
     @classmethod
-    def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
+    def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxEncoding:
         """The codes of columns with lower < upper; refuses bounds that doubles cannot divide."""
         low, high = np.array(lower, float), np.array(upper, float)
         with np.errstate(over="ignore"):
@@ -278,7 +278,7 @@ BALL_STEPS = 1 << 42
 
 
 @dataclass(frozen=True, eq=False)
-class BallCodes(Codes):
+class BallEncoding(Encoding):
     """The coding of a ball: centre, divide by the radius, clip to norm 1, scale to 2^42 and cut toward zero.
 
     With z = (x − centre)·scale, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
@@ -355,7 +355,7 @@ class BallCodes(Codes):
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleCodes(BoxCodes):
+class PeopleEncoding(BoxEncoding):
     """The coding of what one person adds: first the person's own numbers, then `rows` sums over rows, then T.
 
     T is the number of the person's rows, at most `max_rows` = k. A sum over rows adds up the codes of T rows, so

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.domains.box_strategies import check_lost
-from gaussmith.domains.domain import Domain, Law, Problem, even_moment
-from gaussmith.domains.strategies import Candidate, Shape
+from gaussmith.domains.domain import Domain, Problem, WorstCase, even_moment
+from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
@@ -71,8 +71,8 @@ def _solved(problem: Problem[Listed], listed: Array, gap: float) -> Candidate:
         check_lost(best.decode, (decoded - rows) @ listed.T)
     features = best.decode / np.vstack([root, [[problem.root_count_weight]]])[: len(rows)]
     assert len(features) == size + counted
-    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
-    return Candidate(Shape("solved", Dense(lift), Dense(features), counted, public), law)
+    law = WorstCase("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Strategy("solved", Dense(lift), Dense(features), counted, public), law)
 
 
 NAME = "two-level"
@@ -91,7 +91,7 @@ class EvenNoise:
     lift: Exchangeable
     decode: Exchangeable
     counted: bool
-    law: Law
+    law: WorstCase
     mean: float | None = None
 
 
@@ -99,7 +99,7 @@ def exchangeable(problem: Problem[Listed], even: EvenNoise, gap: float | None = 
     """The shapes that fit, given the best noise at equal weights (of `common_weight`, or 1): that one comes first."""
     weight = problem.common_weight
     law = even.law if weight else _bound(problem, even.law)
-    found = [Candidate(Shape(NAME, even.lift, *_read(problem, even)), law)]
+    found = [Candidate(Strategy(NAME, even.lift, *_read(problem, even)), law)]
     if weight is None:
         found += solved_records(problem, gap)
     return found
@@ -111,9 +111,9 @@ def even_counts(problem: Problem[Counts]) -> EvenNoise:
     d = domain.dimension
     if problem.asks_secret_count:
         best = counted(d, domain.at_most, problem.count_weight / weight)
-        norm = domain.largest(best.lift, neighbours)
+        norm = domain.sensitivity(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros_like(best.levels), best.shares])
-        law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
+        law = WorstCase("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
         return EvenNoise(
             best.lift.scaled(np.full(d + 1, 1 / norm)), best.decode.scaled(np.full(d + 1, norm)), True, law
         )
@@ -121,7 +121,7 @@ def even_counts(problem: Problem[Counts]) -> EvenNoise:
     rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
     if problem.secret_count:
         rows = [(t, 0, share) for (t, _), share in level.law]
-    law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
+    law = WorstCase("levels", weight * level.lower, {"levels": np.array(rows, float)})
     return EvenNoise(*_pair(level, None), False, law)
 
 
@@ -130,7 +130,7 @@ def even_rankings(problem: Problem[Domain]) -> EvenNoise:
     d, weight, asked = problem.domain.dimension, problem.common_weight or 1.0, problem.asks_secret_count
     per_record = d * (d - 1) / 2
     level = votes(d, problem.neighbours, 1.0 + d * problem.count_weight / (weight * per_record**2) if asked else 1.0)
-    law = Law("rankings", weight * level.lower)
+    law = WorstCase("rankings", weight * level.lower)
     mean = None if problem.secret_count else (d - 1) / 2
     return EvenNoise(*_pair(level, per_record if asked else None), asked, law, mean)
 
@@ -159,11 +159,11 @@ def _read(problem: Problem[Domain], even: EvenNoise) -> tuple[Matrix, bool, Arra
     return Dense(np.vstack([rows, D[d:]]) if even.counted else rows), even.counted, public
 
 
-def _bound(problem: Problem[Domain], law: Law) -> Law:
+def _bound(problem: Problem[Domain], law: WorstCase) -> WorstCase:
     """The bound for other answers proved by the law of equal weights."""
     d = problem.domain.dimension
     if max(d, problem.features.size) > MAX_DENSE:
-        return Law(law.kind, 0.0, law.numbers)
+        return WorstCase(law.kind, 0.0, law.numbers)
     rows = problem.weighted_rows
     root = root_of(rows @ even_moment(law, d, problem.secret_count, rows.shape[1] > d) @ rows.T)
-    return Law(law.kind, root * root, law.numbers)
+    return WorstCase(law.kind, root * root, law.numbers)

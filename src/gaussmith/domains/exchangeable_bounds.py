@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Law, Problem, check_law, even_moment
+from gaussmith.domains.domain import Domain, Problem, WorstCase, check_law, even_moment
 from gaussmith.numerics.exact import sqrt_downward
 from gaussmith.numerics.trace_roots import root_of, square_down
 
 
-def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: bool = False) -> float:
+def proven_levels(problem: Problem[Domain], law: WorstCase, at_most: int, always_one: bool = False) -> float:
     """The bound from a law on levels for records with a limited number of ones (or always one, as in a cell)."""
     check_law(law.kind == "levels")
     _check_levels(problem, law, at_most, always_one)
@@ -25,7 +25,7 @@ def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: 
     return _even(problem, t, delta2, first, Fraction(1) if always_one else None)
 
 
-def proven_rankings(problem: Problem[Domain], law: Law) -> float:
+def proven_rankings(problem: Problem[Domain], law: WorstCase) -> float:
     """The bound from the uniform law on rankings."""
     check_law(law.kind == "rankings")
     if problem.common_weight is None:
@@ -36,7 +36,7 @@ def proven_rankings(problem: Problem[Domain], law: Law) -> float:
     return _even(problem, t, total**2 if secret else Fraction(0), total, total)
 
 
-def _uneven(problem: Problem[Domain], law: Law) -> float:
+def _uneven(problem: Problem[Domain], law: WorstCase) -> float:
     d, rows = problem.domain.dimension, problem.weighted_rows
     moment = even_moment(law, d, problem.secret_count, rows.shape[1] > d)
     return square_down(root_of(rows @ moment @ rows.T))
@@ -59,7 +59,7 @@ def _even(
     return square_down((across + block) * (1.0 - 2.0**-50))
 
 
-def _check_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: bool) -> None:
+def _check_levels(problem: Problem[Domain], law: WorstCase, at_most: int, always_one: bool) -> None:
     """Refuse a law whose levels are not those of differences."""
     p, q, share = law.numbers["levels"].T
     whole = bool(((p == np.floor(p)) & (q == np.floor(q)) & (share >= 0)).all()) and bool(share.any())

@@ -15,7 +15,7 @@ A unit that may be absent adds nothing: `Marks` with `at_least` 0. Of signs and 
 
 The numbers of a unit are its core. A strategy sees the core and, under add-remove, the number 1 in a last column: the
 unit itself. `extent` is the integer that stands for core 1, coordinate by coordinate. Sensitivities are in the 2-norm,
-which Gaussian noise needs; a noise law with another norm adds a method beside `largest` to each kind.
+which Gaussian noise needs; a noise law with another norm adds a method beside `sensitivity` to each kind.
 """
 
 from __future__ import annotations
@@ -63,33 +63,33 @@ class Extremes(ABC):
     """How many numbers the core of a unit has."""
 
     @abstractmethod
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """The sensitivity: at least ‖lift · s‖ for every difference s of neighbours; rounded up."""
 
-    def largest_change(self, lift: Matrix) -> float:
+    def replacement_sensitivity(self, lift: Matrix) -> float:
         """At least ‖lift · (s − s′)‖ for every two units, through a strategy for add-remove; rounded up."""
-        return self.largest(without_count(lift, self.size), REPLACE_ONE)
+        return self.sensitivity(without_count(lift, self.size), REPLACE_ONE)
 
 
 @dataclass(frozen=True)
 class Signs(Extremes):
     """So many numbers, each −1 or 1 whatever the others are.
 
-    >>> Signs(2).largest(Diagonal(np.array([3.0, 4.0, 0.0])), ADD_REMOVE) - 5 < 1e-14
+    >>> Signs(2).sensitivity(Diagonal(np.array([3.0, 4.0, 0.0])), ADD_REMOVE) - 5 < 1e-14
     True
     """
 
     size: int
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Add-remove: s = ±(z, 1) with |z_j| ≤ extent_j; replace-one: s = z with |z_j| ≤ 2·extent_j."""
         extent = np.ones(self.size) if extent is None else extent
         fixed = neighbours == ADD_REMOVE
         bounds = np.append(extent, 1.0) if fixed else 2.0 * extent
         check_columns(lift, len(bounds))
         if not self.size:  # one unit more or less changes the number of units by one
-            return lift.largest(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
-        return lift.largest(
+            return lift.sensitivity(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
+        return lift.sensitivity(
             NormBounds(
                 dense=lambda matrix: largest_corner(matrix, bounds, fixed),
                 diagonal=lambda lift: norm_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf)),
@@ -103,7 +103,7 @@ class Signs(Extremes):
 class Marks(Extremes):
     """So many numbers, of which at least `at_least` and at most `at_most` are 1, the others being 0.
 
-    >>> Marks(3, at_most=2).largest(Diagonal(np.array([3.0, 1.0, 4.0])), ADD_REMOVE) - 5 < 1e-14
+    >>> Marks(3, at_most=2).sensitivity(Diagonal(np.array([3.0, 1.0, 4.0])), ADD_REMOVE) - 5 < 1e-14
     True
     """
 
@@ -111,7 +111,7 @@ class Marks(Extremes):
     at_most: int
     at_least: int = 0
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Add-remove: s = (x, 1), x with j ≤ k ones; replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ n.
 
         Under replace-one `at_least` makes the bound smaller only where k is 1.
@@ -131,7 +131,7 @@ class Marks(Extremes):
                 reflected=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
                 levelled=lambda lift: max(lift.largest_norm(pairs) for pairs in apart),
             )
-        return lift.largest(bounds)
+        return lift.sensitivity(bounds)
 
     def listed(self, most: int = MAX_LISTED) -> Array | None:
         """Every record, one per row; None if there are more than `most`."""
@@ -171,8 +171,8 @@ class PersonRows(Extremes):
     def size(self) -> int:  # type: ignore[override]
         return self.sums + 1
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        return Product(Signs(0), self).largest(lift, neighbours, extent)
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        return Product(Signs(0), self).sensitivity(lift, neighbours, extent)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Sphere(Extremes):
 
     size: int
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Under add-remove s = ±(z, 1) with ‖z‖ ≤ extent; under replace-one s = z with ‖z‖ ≤ 2·extent.
 
         ‖lift·(z, 1)‖² ≤ (max inner · √repeats · ‖z‖ + ‖border‖)² + last², for rows that see one coordinate each.
@@ -220,7 +220,7 @@ class Product(Extremes):
     def size(self) -> int:  # type: ignore[override]
         return sum(factor.size for factor in self.factors)
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Over all extreme units where these are visited; of signs and rows beside them also row by row."""
         extent = np.ones(self.size) if extent is None else extent
         private = neighbours == ADD_REMOVE

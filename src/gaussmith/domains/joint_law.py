@@ -1,6 +1,6 @@
 """Lower bounds for a whole request: what any law on its people proves about every plan, however it was made.
 
-Every person is a vector of weighted answers, group by group and question by question. Draw one from a law on types and
+Every person is a vector of weighted answers, group by group and question by question. Query one from a law on types and
 put its groups in random order, which are people too; the moment matrix of these is M, and by statement 8 no Gaussian
 noise at μ = 1 has a weighted total below (tr M^½)². Random order splits M into a part for the differences between the
 groups of each question, g − 1 times, and one for the sums of all questions:

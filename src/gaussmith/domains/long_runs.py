@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.domains.domain import Problem
-from gaussmith.domains.strategies import Candidate, Shape
+from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.domains.workloads import Runs
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.levelled_maps import LevelledDecode, LevelledLift, Tree
@@ -251,7 +251,7 @@ def is_near_limit(problem: Problem[Cells], runs: Runs) -> bool:
     return found.price(problem) <= (1.03 if pairs else 1.01) * float(problem.features.weights.min()) * limit
 
 
-def _of_reflection(problem: Problem[Cells], runs: Runs) -> Shape:
+def _of_reflection(problem: Problem[Cells], runs: Runs) -> Strategy:
     """Where the number of records is public, those in no cell, if there may be any, are in one more cell at the end."""
     private, asked, ranges = problem.secret_count, problem.asks_secret_count, runs.kind == "ranges"
     others = not private and problem.domain.or_none
@@ -262,7 +262,7 @@ def _of_reflection(problem: Problem[Cells], runs: Runs) -> Shape:
     plain = ReflectedLift(stairs, columns, 1.0, others)
     lift = replace(plain, unit=1.0 / plain.largest_norm(pairs=not private))
     decode = ReflectedDecode(lift, ranges, asked, closed=not private)
-    return Shape("reflected", lift, decode, asked, None if private or others else decode.public[: runs.size])
+    return Strategy("reflected", lift, decode, asked, None if private or others else decode.public[: runs.size])
 
 
 def staircase(line: Reflection, ranges: bool = False) -> Staircase:
@@ -291,7 +291,7 @@ def staircase(line: Reflection, ranges: bool = False) -> Staircase:
     return Staircase(line, np.array(edges)[heights > 0], heights[heights > 0])
 
 
-def _of_tree(problem: Problem[Cells], runs: Runs) -> Shape:
+def _of_tree(problem: Problem[Cells], runs: Runs) -> Strategy:
     """The best size for each level, but for how nodes of the last level differ.
 
     With a_l what a unit of variance on the contrasts of level l costs over all answers, p what a cell moves there, and
@@ -327,7 +327,7 @@ def _of_tree(problem: Problem[Cells], runs: Runs) -> Shape:
     plain = LevelledLift(tree, 0.0 if closed else float(np.sqrt(squares[0])), np.where(sizes > 0, sizes, 1.0), columns)
     lift = plain.scaled(np.full(runs.cells, 1.0 / plain.largest_norm(pairs=not private)))
     decode = LevelledDecode(lift, asked)
-    return Shape("levelled", lift, decode, asked, decode.public if closed else None)
+    return Strategy("levelled", lift, decode, asked, decode.public if closed else None)
 
 
 # Limits for prefix sums, ranges and trees over many cells, in closed form: see `numerics.run_limits`.

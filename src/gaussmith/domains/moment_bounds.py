@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains.domain import Law, Problem, check_law
+from gaussmith.domains.domain import Problem, WorstCase, check_law
 from gaussmith.domains.joint_law import Beside
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.trace_roots import root_of, square_down
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaussmith.domains.moments import Moments
 
 
-def proven_moments(problem: Problem[Moments], law: Law) -> float:
+def proven_moments(problem: Problem[Moments], law: WorstCase) -> float:
     """The bound from a law on vertices, on numbers of ones, or on pairs of records; rounded down."""
     check_law(law.kind == "moments")
     if not problem.secret_count:
@@ -35,12 +35,12 @@ def proven_moments(problem: Problem[Moments], law: Law) -> float:
     return square_down(root_of(rows @ M @ rows.T) * (1.0 - 2.0**-40))
 
 
-def _of_vertices(domain: Moments, law: Law, weights: Array) -> Array:
+def _of_vertices(domain: Moments, law: WorstCase, weights: Array) -> Array:
     core = _cores(domain, law, len(weights))
     return _sparse(domain, weights @ (core * core), (weights[:, None] * core).T @ core)
 
 
-def _cores(domain: Moments, law: Law, size: int) -> Array:
+def _cores(domain: Moments, law: WorstCase, size: int) -> Array:
     """The cores of the people of a law on vertices, their own 1 last; those who are absent have none."""
     K, present = law.numbers["vertices"], law.numbers.get("present", np.ones(size))
     check_law(K.shape == (size, domain.columns_count) and bool(((K == 0) | (K == 1)).all()))
@@ -48,7 +48,7 @@ def _cores(domain: Moments, law: Law, size: int) -> Array:
     return np.column_stack([domain.cores(K), np.ones(len(K))]) * present[:, None]
 
 
-def moments_beside(problem: Problem[Moments], law: Law) -> Beside:
+def moments_beside(problem: Problem[Moments], law: WorstCase) -> Beside:
     """A law on vertices beside other questions: only squares and the number of records have a mean."""
     weights = law.numbers["weights"]
     check_law(law.kind == "moments" and len(weights) > 0 and bool((weights >= 0).all()) and bool(weights.any()))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.domains.box_strategies import check_lost
-from gaussmith.domains.domain import Law as DifferenceLaw
 from gaussmith.domains.domain import Problem
-from gaussmith.domains.strategies import Candidate, Shape
+from gaussmith.domains.domain import WorstCase as DifferenceLaw
+from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.exact import Array
@@ -182,9 +182,9 @@ def worths_of(problem: Problem[Moments]) -> Worths:
 def solved_moments(problem: Problem[Moments], gap: float | None = None) -> Candidate:
     """The best noise for the values, squares and products that are asked, and the law that bounds any other.
 
-    Guarantee: private whatever the solver found; `Moments.largest` visits all vertices again, or bounds them by level.
-    Total within `gap` of the optimum where features are measured from the middle; what the law proves is the domain's
-    matter.
+    Guarantee: private whatever the solver found; `Moments.sensitivity` visits all vertices again, or bounds them by
+    level. Total within `gap` of the optimum where features are measured from the middle; what the law proves is the
+    domain's matter.
     """
     lift, law = find_lift(problem.domain, worths_of(problem), GAP if gap is None else gap)
     return Candidate(read_moments(problem, "solved", lift), law)
@@ -197,7 +197,7 @@ def find_lift(domain: Moments, worths: Worths, gap: float) -> tuple[Lift, Differ
     return _by_vertices(domain, worths, gap)
 
 
-def isotropic_moments(problem: Problem[Moments]) -> Shape:
+def isotropic_moments(problem: Problem[Moments]) -> Strategy:
     """The standard Gaussian mechanism: equal noise on every answer, measured in units of its weight."""
     worths = worths_of(problem)
     return read_moments(problem, "isotropic", Lift(np.sqrt(worths.alone), root_rows(worths.rows)))
@@ -302,17 +302,17 @@ def _mean(numbers: Array) -> float:
     return float(numbers.mean()) if len(numbers) else 0.0
 
 
-def read_moments(problem: Problem[Moments], name: str, lift: Lift) -> Shape:
+def read_moments(problem: Problem[Moments], name: str, lift: Lift) -> Strategy:
     """The shape with these entries, certified to unit norm, and what reads the features back."""
     domain = problem.domain
-    norm = domain.largest(_matrix(domain, lift), problem.neighbours)
+    norm = domain.sensitivity(_matrix(domain, lift), problem.neighbours)
     lift = Lift(lift.alone / norm, lift.block / norm)
     matrix = _matrix(domain, lift)
     rows = coded_rows(problem)
     counted = len(rows) > problem.features.size
     decode = _decode(domain, lift, rows)
     check_lost(decode, decode @ matrix.dense() - rows)
-    return Shape(name, matrix, _structured(decode, matrix), counted)
+    return Strategy(name, matrix, _structured(decode, matrix), counted)
 
 
 def coded_rows(problem: Problem[Moments]) -> Array:
@@ -398,12 +398,12 @@ def solved_replaced_moments(problem: Problem[Moments], gap: float | None = None)
         found, _ = find_lift(domain, Worths(alone, rows), GAP if gap is None else gap)
         lift = _without_number(domain, found)
     matrix = Dense(lift)
-    norm = domain.largest(matrix, problem.neighbours)
+    norm = domain.sensitivity(matrix, problem.neighbours)
     matrix = Dense(lift / norm)
     features = problem.rows * domain.coded[1]
     decode = features @ np.linalg.pinv(matrix.matrix, rcond=1e-13)
     check_lost(decode, decode @ matrix.matrix - features)
-    shape = Shape("solved", matrix, Dense(decode), False, problem.coded_offsets)
+    shape = Strategy("solved", matrix, Dense(decode), False, problem.coded_offsets)
     return Candidate(shape, _law(problem))
 
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_number, checks_arguments
 from gaussmith.domains.box import ODD_VALUES, Box
-from gaussmith.domains.domain import BoundsTable, Domain, Law, Problem
-from gaussmith.domains.encoding import BITS, BoxCodes, Codes, Step
+from gaussmith.domains.domain import BoundsTable, Domain, Problem, WorstCase
+from gaussmith.domains.encoding import BITS, BoxEncoding, Encoding, Step
 from gaussmith.domains.extremes import Extremes, check_columns
 from gaussmith.domains.moment_bounds import proven_moments
 from gaussmith.domains.moment_strategies import isotropic_moments, solved_moments, solved_replaced_moments
-from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, try_ways
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, try_ways
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest
 from gaussmith.numerics.exact import Array, Integers, Words, fraction_up, norm_upward, sqrt_downward, sqrt_upward
@@ -48,9 +48,9 @@ EXACT_ROWS = 1 << 11
 Pairs = tuple[tuple[int, int], ...]
 
 
-def coarse_codes(lower: Array, upper: Array, substitute: Array, names: Sequence[str] | None) -> BoxCodes:
+def coarse_codes(lower: Array, upper: Array, substitute: Array, names: Sequence[str] | None) -> BoxEncoding:
     """The codes of a box, in 2^21 times wider steps."""
-    fine = BoxCodes.for_bounds(lower, upper, substitute, names)
+    fine = BoxEncoding.for_bounds(lower, upper, substitute, names)
     wider = 2.0 ** (BITS - MOMENT_BITS)
     scale, steps = fine.scale / wider, np.floor(fine.steps / wider)
     top = np.minimum(fine.top, np.nextafter(fine.low + steps / scale, np.inf))
@@ -61,15 +61,15 @@ def coarse_codes(lower: Array, upper: Array, substitute: Array, names: Sequence[
 
 
 @dataclass(frozen=True, eq=False)
-class MomentCodes(Codes):
+class MomentEncoding(Encoding):
     """The coding of values, and of products of two values: `pairs` says of which; a square is a pair of one column.
 
-    >>> codes = MomentCodes(coarse_codes(np.zeros(1), np.full(1, 64.0), np.zeros(1), None), ((0, 0),))
+    >>> codes = MomentEncoding(coarse_codes(np.zeros(1), np.full(1, 64.0), np.zeros(1), None), ((0, 0),))
     >>> codes.encode(np.array([[3.0]])) / codes.base.scale ** [1, 2]
     array([[3., 9.]])
     """
 
-    base: BoxCodes
+    base: BoxEncoding
     pairs: Pairs
 
     @property
@@ -286,7 +286,7 @@ class ValueProducts(Extremes):
     def size(self) -> int:  # type: ignore[override]
         return self.columns + len(self.pairs)
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
         Add-remove: s = (z, products, 1). A lift whose rows see one value, one product of two columns, or squares and
@@ -300,11 +300,11 @@ class ValueProducts(Extremes):
         found = bound(_written(lift), self.columns, self.pairs, extent)
         return found if self.at_most == 1 else fraction_up(Fraction(found) * self.at_most * (1 + self.rounding))
 
-    def largest_change(self, lift: Matrix) -> float:
+    def replacement_sensitivity(self, lift: Matrix) -> float:
         """Of two units with several rows the norms are added, as they may have any numbers of rows."""
         if self.at_most > 1:
-            return 2.0 * self.largest(lift, ADD_REMOVE)
-        return self.largest(Dense(_written(lift)[:, :-1]), REPLACE_ONE)
+            return 2.0 * self.sensitivity(lift, ADD_REMOVE)
+        return self.sensitivity(Dense(_written(lift)[:, :-1]), REPLACE_ONE)
 
 
 def _written(lift: Matrix) -> Array:
@@ -463,9 +463,9 @@ class Moments(Domain):
 
     # -- from records to integers -----------------------------------------------------------------------------------
 
-    def codes(self, substitutes: Array, workload: Workload | None = None) -> MomentCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> MomentEncoding:
         base = coarse_codes(self.box.lower, self.box.upper, substitutes, self.box.names)
-        return MomentCodes(base, self.pairs)
+        return MomentEncoding(base, self.pairs)
 
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         """The middle of the bounds, or what `missing` says."""
@@ -495,7 +495,7 @@ class Moments(Domain):
             ways.append(Way("isotropic", lambda: Candidate(isotropic_moments(problem))))
         return try_ways(ways, problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_moments(problem)
 
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
@@ -504,7 +504,7 @@ class Moments(Domain):
     def standard_reach(self, problem: Problem[Any]) -> float | None:
         return None
 
-    def bounding_law(self, problem: Problem[Any]) -> Law:
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         law = self._solved(problem).law
         assert law is not None
         return law
@@ -516,7 +516,7 @@ class Moments(Domain):
         assert found.law is not None
         return replace(found, law=replace(found.law, lower=proven_moments(problem, found.law)))
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_moments(problem, law)
 
     # -- words ------------------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from gaussmith.checks import check_whole
 from gaussmith.domains.box import ODD_VALUES, Box
 from gaussmith.domains.box_strategies import is_worth_solving, solved
-from gaussmith.domains.domain import BoundsTable, Differences, Domain, Law, Problem, check_law
-from gaussmith.domains.encoding import BoxCodes, PeopleCodes
+from gaussmith.domains.domain import BoundsTable, Differences, Domain, Problem, WorstCase, check_law
+from gaussmith.domains.encoding import BoxEncoding, PeopleEncoding
 from gaussmith.domains.extremes import PersonRows, Product, Signs
-from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, isotropic, try_ways
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, isotropic, try_ways
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.numerics.exact import Array
@@ -82,7 +82,7 @@ def best_share(value: Callable[[float], float]) -> float:
 NAME = "people"
 
 
-def lifted_people(problem: Problem[People]) -> Shape:
+def lifted_people(problem: Problem[People]) -> Strategy:
     """The best shape for people with many rows, scaled to a largest norm of 1."""
     domain, neighbours = problem.domain, problem.neighbours
     a, b, D = domain.worths(problem.coordinate_weights)
@@ -92,8 +92,8 @@ def lifted_people(problem: Problem[People]) -> Shape:
         q, r = pair_moments(k, p)
         entries = np.concatenate([np.sqrt(a), np.sqrt(b / math.sqrt(q)), [D**0.25 / r**0.25 if r > 0 else 0.0]])
         entries[: len(a)] /= math.sqrt(2.0)
-        entries = entries / domain.largest(Diagonal(entries), neighbours)
-        return Shape(NAME, Diagonal(entries), *_public_features(problem, entries))
+        entries = entries / domain.sensitivity(Diagonal(entries), neighbours)
+        return Strategy(NAME, Diagonal(entries), *_public_features(problem, entries))
     E = problem.offset_weight
     p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
     q = p + (1 - p) / k**2
@@ -105,9 +105,9 @@ def lifted_people(problem: Problem[People]) -> Shape:
     else:
         inner[-2] = (D / q) ** 0.25
     lift = Bordered(np.arange(d + 1), inner, border, d + 1)
-    norm = domain.largest(lift, neighbours)
+    norm = domain.sensitivity(lift, neighbours)
     lift = Bordered(lift.index, inner / norm, border / norm, d + 1)
-    return Shape(NAME, lift, *_features(problem, lift))
+    return Strategy(NAME, lift, *_features(problem, lift))
 
 
 def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
@@ -163,7 +163,7 @@ def people_bound(problem: Problem[People]) -> float:
     return square_with_slack(_root(problem) if problem.secret_count else _replaced_root(problem))
 
 
-def people_differences(problem: Problem[People], law: Law) -> Differences | None:
+def people_differences(problem: Problem[People], law: WorstCase) -> Differences | None:
     """The extreme people, as often as the law says."""
     if law.kind != "listed":
         return None
@@ -305,13 +305,13 @@ class People(Domain):
         """The treatment of records, in plain words."""
         return "Each person's numbers are clipped to their bounds."
 
-    def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleEncoding:
         """The encoding of people as integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]
         k = float(self.max_rows)
         lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
-        coded = BoxCodes.for_bounds(lower, upper, substitutes[:-1])  # bounds that boxes took
-        return PeopleCodes(
+        coded = BoxEncoding.for_bounds(lower, upper, substitutes[:-1])  # bounds that boxes took
+        return PeopleEncoding(
             np.append(coded.low, 0.0),
             np.append(coded.top, k),
             np.append(coded.scale, 1.0),
@@ -356,13 +356,13 @@ class People(Domain):
         ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:
         return people_bound(problem)
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return people_differences(problem, law)
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:

@@ -18,7 +18,7 @@ from typing import Any
 
 from gaussmith.checks import check_whole
 from gaussmith.domains.box import Box
-from gaussmith.domains.domain import Law, Problem
+from gaussmith.domains.domain import Problem, WorstCase
 from gaussmith.domains.moments import Moments, ValueProducts
 from gaussmith.domains.people import LIMIT
 from gaussmith.domains.strategies import Candidate
@@ -90,7 +90,7 @@ class RowMoments(Moments):
         assert found.law is not None
         return replace(found, law=replace(found.law, lower=self._of_people(found.law.lower)))
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return self._of_people(super().proven(problem, law))
 
     def _of_people(self, bound: float) -> float:

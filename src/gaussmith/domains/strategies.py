@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Law, Problem
+from gaussmith.domains.domain import Domain, Problem, WorstCase
 from gaussmith.domains.features import Features
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.doubles import within_doubles
@@ -20,7 +20,7 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Strategy:
     """A shape at μ = 1: the lift that receives unit noise, and the features read back from it.
 
         y = lift · core + N(0, I),   feature = features · y  (+ n · public if the number of records is public)
@@ -69,7 +69,7 @@ class Shape:
         return fields | {name: value.tolist() for name, value in told.items()}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Shape:
+    def from_dict(cls, fields: dict[str, Any]) -> Strategy:
         public = fields["public"]
         return cls(
             str(fields["name"]),
@@ -81,7 +81,7 @@ class Shape:
         )
 
 
-def price(shape: Shape, problem: Problem[Domain]) -> float:
+def price(shape: Strategy, problem: Problem[Domain]) -> float:
     """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target."""
     return price_of(shape.variances(), shape.counted, problem.features)
 
@@ -137,8 +137,8 @@ class Search:
 class Candidate:
     """A shape that fits, and optionally a law that bounds every shape."""
 
-    shape: Shape
-    law: Law | None = None
+    shape: Strategy
+    law: WorstCase | None = None
     domain: Domain | None = None
     """The domain of the shape, if it is chosen with the shape; otherwise that of the problem."""
 
@@ -228,13 +228,13 @@ def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> P
 # T² is the optimum. Under replace-one the number of records is public, E = 0, and differences are twice as long.
 
 
-def lifted(problem: Problem[Domain], name: str) -> Shape:
+def lifted(problem: Problem[Domain], name: str) -> Strategy:
     """The lifted shape of a box."""
     parts = np.sqrt(problem.coordinate_weights) * problem.domain.radius
     return _lifted(problem, name, parts, parts.sum())
 
 
-def lifted_round(problem: Problem[Domain], name: str) -> Shape:
+def lifted_round(problem: Problem[Domain], name: str) -> Strategy:
     """The lifted shape of a ball or an ellipsoid.
 
     Cores fill the unit ball, so noise on them is round for any weights: only its share relative to the count depends
@@ -244,15 +244,15 @@ def lifted_round(problem: Problem[Domain], name: str) -> Shape:
     return _lifted(problem, name, parts, parts[0])
 
 
-def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> Shape:
+def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> Strategy:
     E = problem.offset_weight if problem.secret_count else 0.0
     T = whole + np.sqrt(E)
     entries = np.sqrt(parts / T)
     if not problem.secret_count:
         half = entries / 2
-        return Shape(name, Diagonal(half), *read_features(problem, half, None))
+        return Strategy(name, Diagonal(half), *read_features(problem, half, None))
     last = np.sqrt(np.sqrt(E) / T)
-    return Shape(name, Diagonal(np.append(entries, last)), *read_features(problem, entries, float(last)))
+    return Strategy(name, Diagonal(np.append(entries, last)), *read_features(problem, entries, float(last)))
 
 
 def read_features(problem: Problem[Domain], entries: Array, last: float | None) -> tuple[Matrix, bool, Array | None]:
@@ -288,10 +288,10 @@ def read_features(problem: Problem[Domain], entries: Array, last: float | None) 
 #     isotropic:   σ_j² = S/ω_j,          S = Σ ω_j b_j²    (equal noise on every answer once scaled to its weight)
 #     elliptical:  σ_j² = b_j T/√ω_j,     T = Σ √ω_j b_j    (Pagh–Lebeda)
 
-_KNOWN: WeakKeyDictionary[Problem[Domain], Shape] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Problem[Domain], Strategy] = WeakKeyDictionary()
 
 
-def isotropic(problem: Problem[Domain]) -> Shape:
+def isotropic(problem: Problem[Domain]) -> Strategy:
     """The standard Gaussian mechanism: equal noise on every coordinate, measured in units of its weight."""
     found = _KNOWN.get(problem)  # a plan is compared with it again
     if found is None:
@@ -300,7 +300,7 @@ def isotropic(problem: Problem[Domain]) -> Shape:
     return found
 
 
-def isotropic_round(problem: Problem[Domain]) -> Shape:
+def isotropic_round(problem: Problem[Domain]) -> Strategy:
     """The standard Gaussian mechanism in a ball."""
     omega, offset, extra = _coordinates(problem)
     root, radius = np.sqrt(omega), float(problem.domain.radius[0])
@@ -309,18 +309,18 @@ def isotropic_round(problem: Problem[Domain]) -> Shape:
     return _isotropic(problem, (2 * radius * root.max()) ** 2)
 
 
-def isotropic_uncentred(problem: Problem[Domain]) -> Shape:
+def isotropic_uncentred(problem: Problem[Domain]) -> Strategy:
     """The standard Gaussian mechanism for records counted as they are, with the largest norm from the domain."""
     omega, _, extra = _coordinates(problem)
     domain = problem.domain
     entries = np.sqrt(omega) * domain.radius
     plain = Diagonal(np.append(entries, np.sqrt(extra)) if extra else entries)
-    S = domain.largest(plain, problem.neighbours)
+    S = domain.sensitivity(plain, problem.neighbours)
     last = float(np.sqrt(extra) / S) if extra else None
-    return Shape("isotropic", Diagonal(plain.entries / S), *read_features(problem, entries / S, last))
+    return Strategy("isotropic", Diagonal(plain.entries / S), *read_features(problem, entries / S, last))
 
 
-def elliptical(problem: Problem[Domain]) -> Shape:
+def elliptical(problem: Problem[Domain]) -> Strategy:
     """Noise on each coordinate in proportion to the square root of its range (Pagh–Lebeda), for boxes."""
     omega, offset, extra = _coordinates(problem)
     reach = _reach(problem, offset)
@@ -329,7 +329,7 @@ def elliptical(problem: Problem[Domain]) -> Shape:
     return _coordinatewise("elliptical", problem, sigma, offset, extra, np.sqrt(T * np.sqrt(extra)))
 
 
-def _isotropic(problem: Problem[Domain], S: float) -> Shape:
+def _isotropic(problem: Problem[Domain], S: float) -> Strategy:
     omega, offset, extra = _coordinates(problem)
     return _coordinatewise("isotropic", problem, np.sqrt(S / omega), offset, extra, np.sqrt(S))
 
@@ -360,18 +360,18 @@ def _reach(problem: Problem[Domain], offset: Array) -> Array:
 
 def _coordinatewise(
     name: str, problem: Problem[Domain], sigma: Array, offset: Array, extra: float, extra_scale: float
-) -> Shape:
+) -> Strategy:
     asked, d = problem.features, problem.domain.dimension
     centre, radius = problem.domain.coded
     index = np.arange(d)
     if not problem.secret_count:
         lift = Bordered(index, radius / sigma, np.zeros(d), d)
         features: Matrix = Bordered(asked.index, sigma[asked.index], np.zeros(asked.size), d)
-        return Shape(name, lift, features, False, problem.coded_offsets)
+        return Strategy(name, lift, features, False, problem.coded_offsets)
     inner, border = radius / sigma, np.where(offset != 0, centre, 0.0) / sigma
     if not extra:
         lift = Bordered(index, inner, border, d + 1)
-        return Shape(name, lift, Bordered(asked.index, sigma[asked.index], np.zeros(asked.size), d), False)
+        return Strategy(name, lift, Bordered(asked.index, sigma[asked.index], np.zeros(asked.size), d), False)
     count_sigma = extra_scale / np.sqrt(extra)
     lift = Bordered(np.append(index, d), np.append(inner, 1 / count_sigma), np.append(border, 0.0), d + 1)
     minus = np.where(asked.centred & (offset[asked.index] != 0), -centre[asked.index] * count_sigma, 0.0)
@@ -381,4 +381,4 @@ def _coordinatewise(
         np.append(minus, 0.0),
         d + 1,
     )
-    return Shape(name, lift, features, True)
+    return Strategy(name, lift, features, True)

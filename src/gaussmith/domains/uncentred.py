@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import check_whole, is_whole
-from gaussmith.domains.domain import Differences, Domain, Law, Problem, check_law, refuse_missing, refused_law
+from gaussmith.domains.domain import Differences, Domain, Problem, WorstCase, check_law, refuse_missing, refused_law
 from gaussmith.domains.extremes import MAX_LISTED as MOST_LISTED
-from gaussmith.domains.strategies import BEST, Candidate, Candidates, Search, Shape, isotropic_uncentred, refuse_shape
+from gaussmith.domains.strategies import (
+    BEST,
+    Candidate,
+    Candidates,
+    Search,
+    Strategy,
+    isotropic_uncentred,
+    refuse_shape,
+)
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.exact import Array
@@ -106,7 +114,7 @@ MAX_LISTED = 1 << 14
 """Limit on the number of listed records in a proof."""
 
 
-def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None:
+def listed_differences(problem: Problem[Listed], law: WorstCase) -> Differences | None:
     """Every record, or every pair of records, as often as the law says."""
     if law.kind != "listed":
         return None
@@ -206,7 +214,7 @@ class Uncentred(Domain):
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         return False
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_uncentred(problem)
 
     @abstractmethod
@@ -240,11 +248,11 @@ class Listed(Uncentred):
         extra = problem.secret_count_weight
         if problem.features.matrix is None:
             entries = np.sqrt(problem.coordinate_weights) * self.radius
-            return math.sqrt(self.largest(Diagonal(entries), problem.neighbours) ** 2 + extra)
+            return math.sqrt(self.sensitivity(Diagonal(entries), problem.neighbours) ** 2 + extra)
         if self.records() is None:
             return None
         rows = problem.features.matrix * problem.root_weights * self.radius
-        return math.sqrt(self.largest(Dense(rows), problem.neighbours) ** 2 + extra)
+        return math.sqrt(self.sensitivity(Dense(rows), problem.neighbours) ** 2 + extra)
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return listed_differences(problem, law)

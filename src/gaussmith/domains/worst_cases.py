@@ -23,12 +23,12 @@ import math
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Law, Problem, check_law
+from gaussmith.domains.domain import Domain, Problem, WorstCase, check_law
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.trace_roots import square_down, weighted_lower
 
 
-def prove(problem: Problem[Domain], law: Law) -> float:
+def prove(problem: Problem[Domain], law: WorstCase) -> float:
     """The lower bound at μ = 1 that this law proves for these answers; rounded down."""
     found = problem.domain.differences(problem, law)
     if found is not None:
@@ -42,7 +42,7 @@ def prove(problem: Problem[Domain], law: Law) -> float:
     return problem.domain.proven(problem, law)
 
 
-def _worst(targets: Array, points: Array, weights: Array, law: Law) -> float:
+def _worst(targets: Array, points: Array, weights: Array, law: WorstCase) -> float:
     """‖√λ S √w‖_*² with weights w on the answers: no shape has a worst answer below it."""
     shares = np.maximum(law.numbers["shares"], 0.0)
     if points.shape[1] > len(targets):

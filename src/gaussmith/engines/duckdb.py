@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.engines.addresses import Database
 from gaussmith.engines.engine import (
     AddUp,
@@ -364,7 +364,7 @@ class DuckDB:
         return derive_relation(source, derivation)
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         if not columns:
             return Totals([], int(source.native.aggregate("count(*)").fetchall()[0][0]))

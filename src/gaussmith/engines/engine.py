@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.expressions.keys import GroupKeys, Numbers, match_keys
 from gaussmith.expressions.spelling import Derivation, kinds_of
 
@@ -88,7 +88,7 @@ class AddUp(Protocol):
     """A function that sums the codes of numbers that an engine returns in pieces: `gaussmith.totals.records.add_up`."""
 
     def __call__(
-        self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None
+        self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Encoding, workers: int | None = None
     ) -> Totals: ...
 
 
@@ -163,7 +163,7 @@ class Engine(Protocol):
         """The source's `native` with its derived columns and without the rows that the filter drops."""
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         """The exact sums of the codes of all records. Numbers that it hands over are added up by `add_up`."""
 

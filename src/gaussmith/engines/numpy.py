@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.engines.engine import MIN_ROWS, PIECE_ROWS, AddUp, Columns, Progress, Totals, Words, array_places
 from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
@@ -44,7 +44,7 @@ class Numpy:
         return _open_array(self, rows)
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
         rows: npt.NDArray[Any] = source.native

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.engine import (
     AS_THEY_ARE,
@@ -199,7 +199,7 @@ class Polars:
         return scan_derived
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         if not columns:
             return Totals([], _count(source))

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from gaussmith.domains.encoding import Codes, Step
+from gaussmith.domains.encoding import Encoding, Step
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, counted_places, key_columns
 from gaussmith.engines.files import PATH, Files, check_keys, list_store
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Codes added up in Spark's SQL: text that Spark compiles where the rows are. Only totals come back.
 #
-# How a code is spelled is known to each coding (`Codes.spell`). Codes are summed in two limbs of 21 bits.
+# How a code is spelled is known to each coding (`Encoding.spell`). Encoding are summed in two limbs of 21 bits.
 #
 # **Why sums of doubles are exact here.** A limb is a whole number of at most 2^21 in size, so every partial sum of
 # 2^32 of them is a whole number of at most 2^53 in size, which a double holds: no order of adding can round. Doubles
@@ -135,7 +135,7 @@ class Spark:
         return derive_relation(source, derivation)
 
     def total(
-        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+        self, source: Source, codes: Encoding, columns: Sequence[str], add_up: AddUp, progress: Progress | None
     ) -> Totals:
         source = numbered(source, columns)
         return total_frame(source.native, codes, columns, source.schema)
@@ -196,7 +196,7 @@ SPARK = Spark()
 
 def total_frame(
     frame: Any,
-    codes: Codes,
+    codes: Encoding,
     columns: Sequence[str],
     schema: Mapping[str, nw.dtypes.DType],
     doubles_hold: int = DOUBLES_HOLD,

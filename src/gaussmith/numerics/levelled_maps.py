@@ -195,7 +195,7 @@ class LevelledLift(Matrix):
     def dense(self) -> Array:
         return np.array([self.times(unit) for unit in np.eye(self.tree.cells)]).T
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.levelled is None else bounds.levelled(self)
 
     def largest_norm(self, pairs: bool) -> float:

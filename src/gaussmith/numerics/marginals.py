@@ -610,7 +610,7 @@ class ResidualLift(Matrix):
     def ways(self) -> tuple[Subset, ...]:
         return self.residuals.ways
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.residual is None else bounds.residual(self)
 
     def largest_norm(self, neighbours: str) -> float:

@@ -114,7 +114,7 @@ class Matrix(Protocol):
         """The same numbers as an exchangeable matrix, where they are kept as one."""
         return None
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         """The largest norm of a lifted difference, by the bound for matrices of this kind."""
         self._refuse_kind()
 
@@ -193,7 +193,7 @@ class Diagonal(Matrix):
     def as_bordered(self) -> Bordered:
         return self.picked(range(len(self.entries)))
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.diagonal is None else bounds.diagonal(self)
 
     def without_last(self) -> Diagonal:
@@ -275,7 +275,7 @@ class Bordered(Matrix):
     def as_bordered(self) -> Bordered:
         return self
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.bordered is None else bounds.bordered(self)
 
     def without_last(self) -> Bordered:
@@ -371,7 +371,7 @@ class Exchangeable(Matrix):
     def as_exchangeable(self) -> Exchangeable:
         return self
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.exchangeable is None else bounds.exchangeable(self)
 
     def without_last(self) -> Exchangeable:
@@ -439,7 +439,7 @@ class Dense(Matrix):
     def dense(self) -> Array:
         return self.matrix
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.dense is None else bounds.dense(self.matrix)
 
     def exact_entries(self) -> Array:
@@ -584,7 +584,7 @@ class Factored(Matrix):
         """All entries, rounded."""
         return np.asarray(self.left @ self.inner * self.columns)
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.factored is None else bounds.factored(self)
 
     def without_last(self) -> Factored:

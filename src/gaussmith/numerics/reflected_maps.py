@@ -385,7 +385,7 @@ class ReflectedLift(Matrix):
     def _of_cells(self, full: Array) -> Array:
         return full[..., :-1] - full[..., -1:] if self.or_none else full
 
-    def largest(self, bounds: NormBounds) -> float:
+    def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.reflected is None else bounds.reflected(self)
 
     def largest_norm(self, pairs: bool) -> float:

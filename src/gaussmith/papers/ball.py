@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_whole, checks_arguments
 from gaussmith.domains.domain import Domain, Problem
-from gaussmith.domains.encoding import BallCodes
+from gaussmith.domains.encoding import BallEncoding
 from gaussmith.domains.extremes import Sphere
 from gaussmith.domains.strategies import (
     Candidate,
     Candidates,
     Search,
-    Shape,
+    Strategy,
     Way,
     isotropic_round,
     lifted_round,
@@ -160,9 +160,9 @@ class Ball(Domain):
             "becomes the centre."
         )
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallEncoding:
         """The encoding of records as integers. A record with an odd value always becomes the centre."""
-        return BallCodes(self.centre, self.ball_radius)
+        return BallEncoding(self.centre, self.ball_radius)
 
     def extremes(self) -> Sphere:
         return Sphere(self.dimension)
@@ -174,7 +174,7 @@ class Ball(Domain):
             ways.append(Way("isotropic", lambda: Candidate(isotropic_round(problem))))
         return try_ways(ways, problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_round(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:

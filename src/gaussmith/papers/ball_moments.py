@@ -23,9 +23,9 @@ import numpy as np
 
 from gaussmith.checks import check_coordinate_names, checks_arguments
 from gaussmith.domains.domain import Domain, Problem
-from gaussmith.domains.encoding import BallCodes, Codes, Step, literal
+from gaussmith.domains.encoding import BallEncoding, Encoding, Step, literal
 from gaussmith.domains.extremes import Extremes, check_columns
-from gaussmith.domains.strategies import Candidate, Candidates, Search, Shape, Way, try_ways
+from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, try_ways
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError, counted, damaged_plan
 from gaussmith.numerics.exact import Array, Words, norm_upward, sqrt_upward
@@ -44,15 +44,15 @@ EXACT_ROWS = 1 << 11
 
 
 @dataclass(frozen=True, eq=False)
-class BallMomentCodes(Codes):
+class BallMomentEncoding(Encoding):
     """The coding of products of two numbers of a record; `pairs` says of which.
 
-    >>> codes = BallMomentCodes(BallCodes(np.zeros(2), 5.0), ((0, 0), (0, 1), (1, 1)))
+    >>> codes = BallMomentEncoding(BallEncoding(np.zeros(2), 5.0), ((0, 0), (0, 1), (1, 1)))
     >>> (codes.encode(np.array([[3.0, -4.0]])) / codes.full**2 * 25).round(4)
     array([[  9., -12.,  16.]])
     """
 
-    base: BallCodes
+    base: BallEncoding
     pairs: tuple[tuple[int, int], ...]
 
     @property
@@ -128,7 +128,7 @@ def worths_of(problem: Problem[BallMoments]) -> tuple[float, float]:
     return along, max(0.0, float((weighted**2).sum()) - along)
 
 
-def invariant_shape(problem: Problem[BallMoments]) -> Shape:
+def invariant_shape(problem: Problem[BallMoments]) -> Strategy:
     """The best shape of this form."""
     return _shape(problem, "invariant", *best_variances(problem))
 
@@ -147,13 +147,13 @@ def best_variances(problem: Problem[BallMoments]) -> tuple[float, float]:
     return part / (1 - (1 - part) / b), b
 
 
-def isotropic_invariant(problem: Problem[BallMoments]) -> Shape:
+def isotropic_invariant(problem: Problem[BallMoments]) -> Strategy:
     """Equal noise in all directions of matrices."""
     size = 1.0 if problem.secret_count or problem.domain.columns_count == 1 else 2.0
     return _shape(problem, "isotropic", size, size)
 
 
-def _shape(problem: Problem[BallMoments], name: str, a: float, b: float) -> Shape:
+def _shape(problem: Problem[BallMoments], name: str, a: float, b: float) -> Strategy:
     domain, (unit, trace) = problem.domain, problem.domain.basis
     eye, outer = np.eye(domain.dimension), np.outer(trace, trace)
     root = eye / math.sqrt(b) + outer * (1 / math.sqrt(a) - 1 / math.sqrt(b))
@@ -163,7 +163,7 @@ def _shape(problem: Problem[BallMoments], name: str, a: float, b: float) -> Shap
         lift = np.column_stack([lift, np.zeros(len(lift))])
     rows = problem.features.rows(domain.dimension) * domain.coded[1] / unit
     public = None if problem.secret_count else problem.coded_offsets
-    return Shape(name, Dense(lift), Dense(rows @ inverse), False, public)
+    return Strategy(name, Dense(lift), Dense(rows @ inverse), False, public)
 
 
 # The optimum for Σ xxᵀ over a ball: laws on differences that rotations do not change bound every noise.
@@ -219,7 +219,7 @@ class BallProducts(Extremes):
         """Which coordinates are squares."""
         return np.array([i == j for i, j in itertools.combinations_with_replacement(range(self.columns), 2)])
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """√(β + γ + doubt), or √(max(2β, β + γ) + 2·doubt) for two records, times the reach; rounded up.
 
         The strategy has no constant to see.
@@ -343,8 +343,8 @@ class BallMoments(Domain):
         """What weights are relative to: a product of two columns stands twice in the matrix."""
         return np.where(self.is_square, self.radius, self.radius / math.sqrt(2))
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallMomentCodes:
-        return BallMomentCodes(self.ball.codes(), self.pairs)
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallMomentEncoding:
+        return BallMomentEncoding(self.ball.codes(), self.pairs)
 
     def extremes(self) -> BallProducts:
         return BallProducts(self.columns_count)
@@ -364,7 +364,7 @@ class BallMoments(Domain):
         ways.append(Way("isotropic", lambda: Candidate(isotropic_invariant(problem))))
         return try_ways(ways, problem, search)
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_invariant(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:

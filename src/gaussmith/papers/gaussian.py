@@ -17,9 +17,18 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_probability, check_whole, checks_arguments
 from gaussmith.domains.domain import BoundsTable, Domain, Problem
-from gaussmith.domains.encoding import BallCodes
+from gaussmith.domains.encoding import BallEncoding
 from gaussmith.domains.extremes import Sphere
-from gaussmith.domains.strategies import BEST, Candidate, Candidates, Search, Shape, lifted_round, price, refuse_shape
+from gaussmith.domains.strategies import (
+    BEST,
+    Candidate,
+    Candidates,
+    Search,
+    Strategy,
+    lifted_round,
+    price,
+    refuse_shape,
+)
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest
 from gaussmith.numerics import quadratic_forms
@@ -186,12 +195,12 @@ class GaussianData(Domain):
             "missing or not finite becomes the expected mean."
         )
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallEncoding:
         """The encoding of records as integers: each coordinate over its half axis, then as in a ball of radius 1."""
         if self.half_axes is None:
             what = "Gaussian data without a clip"
             raise PlanError(what, "the clip is chosen by a plan", "call gaussmith.plan first", code="clip-not-planned")
-        return BallCodes(self.centre, self.half_axes)
+        return BallEncoding(self.centre, self.half_axes)
 
     def extremes(self) -> Sphere:
         """The differences of the cores are those of a ball, for any data, normal or not."""
@@ -251,7 +260,7 @@ class GaussianData(Domain):
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         return True
 
-    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
 
         return clipped(problem, mu, "round")
 
@@ -450,7 +459,7 @@ class UnknownGaussianData(GaussianData):
 # The ellipsoid is chosen here, from public numbers alone; see `papers/scaling.py` for the methods.
 
 
-def clipped(problem: Problem[GaussianData], mu: float, way: str | None = None) -> tuple[GaussianData, Shape]:
+def clipped(problem: Problem[GaussianData], mu: float, way: str | None = None) -> tuple[GaussianData, Strategy]:
     """The domain with its ellipsoid, and the shape that fits it; `way` "round" is the standard Gaussian mechanism.
 
     An ellipsoid that the domain already has, chosen by an earlier stage, is kept.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gaussmith.checks import check_coordinate_names, checks_arguments
 from gaussmith.domains.counts import Counts
 from gaussmith.domains.domain import Domain
-from gaussmith.domains.encoding import INFINITY, Codes, Step, folded_squares, literal, spell_squares
+from gaussmith.domains.encoding import INFINITY, Encoding, Step, folded_squares, literal, spell_squares
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, counted
 from gaussmith.numerics.exact import Array, Words
@@ -26,10 +26,10 @@ from gaussmith.numerics.exact import Array, Words
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCellCodes(Codes):
+class ColumnCellEncoding(Encoding):
     """The cell of each number of a record: a one for it, zeros for the other cells of its column.
 
-    >>> ColumnCellCodes(np.array([[0.0, 1.0]])).encode(np.array([[0.5], [-np.inf], [1.0], [np.nan]])).tolist()
+    >>> ColumnCellEncoding(np.array([[0.0, 1.0]])).encode(np.array([[0.5], [-np.inf], [1.0], [np.nan]])).tolist()
     [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]
     """
 
@@ -82,13 +82,13 @@ class ColumnCellCodes(Codes):
 
 
 @dataclass(frozen=True, eq=False)
-class LengthCellCodes(Codes):
+class LengthCellEncoding(Encoding):
     """The cell of a record's length ‖(x − centre)·scale‖: a one for it, zeros for the others.
 
-    The length is h·‖z/h‖ with z = (x − centre)·scale and h = max|z_j|, squares added in the order of `BallCodes`. A
+    The length is h·‖z/h‖ with z = (x − centre)·scale and h = max|z_j|, squares added in the order of `BallEncoding`. A
     record with a value that is missing, not a number or infinite is in no cell, as is one too far away for doubles.
 
-    >>> codes = LengthCellCodes(np.zeros(2), np.ones(2), np.array([5.0, 6.0]))
+    >>> codes = LengthCellEncoding(np.zeros(2), np.ones(2), np.array([5.0, 6.0]))
     >>> codes.encode(np.array([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0], [np.nan, 0.0]])).tolist()
     [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]
     """
@@ -228,8 +228,8 @@ class ColumnCells(Look):
     def read_from(self, j: int) -> tuple[int, ...]:
         return (j // self.cells,)
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Codes:  # type: ignore[override]
-        return ColumnCellCodes(self.edges)
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Encoding:  # type: ignore[override]
+        return ColumnCellEncoding(self.edges)
 
     def to_dict(self) -> dict[str, Any]:
         alike = bool((self.edges == self.edges[0]).all())
@@ -270,8 +270,8 @@ class LengthCells(Look):
     def read_from(self, j: int) -> tuple[int, ...]:
         return tuple(range(len(self.middle)))
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Codes:  # type: ignore[override]
-        return LengthCellCodes(self.middle, self.scale, self.edges)
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Encoding:  # type: ignore[override]
+        return LengthCellEncoding(self.middle, self.scale, self.edges)
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {name: getattr(self, name).tolist() for name in ("scale", "edges")}

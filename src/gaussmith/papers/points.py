@@ -14,8 +14,8 @@ import numpy.typing as npt
 from gaussmith.checks import check_coordinate_names, checks_arguments
 from gaussmith.domains.cell_bounds import cell_differences
 from gaussmith.domains.cell_strategies import MAX_POINTS, one_of_many
-from gaussmith.domains.domain import Differences, Law, Problem
-from gaussmith.domains.encoding import Codes, Step, literal
+from gaussmith.domains.domain import Differences, Problem, WorstCase
+from gaussmith.domains.encoding import Encoding, Step, literal
 from gaussmith.domains.extremes import Marks
 from gaussmith.domains.strategies import Candidate, Search
 from gaussmith.domains.uncentred import Label, Uncentred
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PointCodes(Codes):
+class PointEncoding(Encoding):
     """Which of the declared points a record is: the nearest, in units of each coordinate's spread; ties to the earlier.
 
     A record with a missing value is the first point. Infinite values count as the largest double.
 
-    >>> PointCodes(np.array([[0.0, 0.0], [1.0, 500.0]])).encode(np.array([[0.9, 480.0], [np.nan, 500.0]])).tolist()
+    >>> PointEncoding(np.array([[0.0, 0.0], [1.0, 500.0]])).encode(np.array([[0.9, 480.0], [np.nan, 500.0]])).tolist()
     [[0, 1], [1, 0]]
     """
 
@@ -161,9 +161,9 @@ class Points(Uncentred):
             "a record with a missing value as the first."
         )
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointEncoding:
         """The encoding of records as integers: the number of records at each point."""
-        return PointCodes(self.points)
+        return PointEncoding(self.points)
 
     def farthest(self, direction: Array) -> Array:
         """The farthest point in a direction, as counts of points."""
@@ -191,10 +191,10 @@ class Points(Uncentred):
         return False
 
     def standard_reach(self, problem: Problem[Any]) -> float:
-        found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
+        found = self.sensitivity(Dense(problem.rows * problem.root_weights), problem.neighbours)
         return math.sqrt(found**2 + problem.secret_count_weight)
 
-    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+    def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return cell_differences(problem, law)
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Law, Problem, check_law
-from gaussmith.domains.encoding import INFINITY, BoxCodes, Codes, Step, literal
+from gaussmith.domains.domain import Problem, WorstCase, check_law
+from gaussmith.domains.encoding import INFINITY, BoxEncoding, Encoding, Step, literal
 from gaussmith.domains.exchangeable import solved_records
 from gaussmith.domains.extremes import MAX_LISTED, Extremes, check_lift, largest_few, largest_listed
-from gaussmith.domains.strategies import Candidate, Search, Shape, read_features
+from gaussmith.domains.strategies import Candidate, Search, Strategy, read_features
 from gaussmith.domains.uncentred import Label, Listed, check_at_most, read_labels
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, PlanError, counted
@@ -167,16 +167,16 @@ def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[
     entries = entries * np.sqrt(V / T) / (1.0 if problem.secret_count else 2.0)
     if e:
         last = float(np.sqrt(np.sqrt(e) / T))
-        shape = Shape(NAME, Diagonal(np.append(entries, last)), *read_features(problem, entries, last))
+        shape = Strategy(NAME, Diagonal(np.append(entries, last)), *read_features(problem, entries, last))
     else:
-        shape = Shape(NAME, Diagonal(entries), *read_features(problem, entries, None))
+        shape = Strategy(NAME, Diagonal(entries), *read_features(problem, entries, None))
     found = [Candidate(shape, _law(problem, variances))]
     if problem.features.matrix is not None:
         found += solved_records(problem, gap)
     return found
 
 
-def _law(problem: Problem[SparseSum], variances: Array) -> Law:
+def _law(problem: Problem[SparseSum], variances: Array) -> WorstCase:
     """Inclusion chances π and independent signs: M = W diag(π b²) Wᵀ, and the number of records beside it."""
     domain, omega = problem.domain, problem.coordinate_weights
     b = domain.radius
@@ -194,29 +194,29 @@ def _law(problem: Problem[SparseSum], variances: Array) -> Law:
     else:
         root = 0.0
     root += float(np.sqrt(problem.secret_count_weight))
-    return Law("signs", root * root, {"shares": share})
+    return WorstCase("signs", root * root, {"shares": share})
 
 
 @dataclass(frozen=True, eq=False)
-class SparseCodes(Codes):
+class SparseEncoding(Encoding):
     """A sparse vector: each value clamped to ±bound and rounded to a whole number of steps, a power of two each.
 
     If there are more than `at_most` non-zero codes, those with the largest absolute values after clipping are kept;
     ties go to the earlier coordinate. Missing values are 0; ±inf is clipped.
 
-    >>> codes = SparseCodes.for_bounds([1.0, 1.0, 8.0], 2)
+    >>> codes = SparseEncoding.for_bounds([1.0, 1.0, 8.0], 2)
     >>> (codes.encode(np.array([[0.5, -2.0, 3.0], [0.25, np.nan, 0.0]])) / codes.sizes.scale).tolist()
     [[0.0, -1.0, 3.0], [0.25, 0.0, 0.0]]
     """
 
-    sizes: BoxCodes
+    sizes: BoxEncoding
     at_most: int
 
     @classmethod
-    def for_bounds(cls, bounds: npt.ArrayLike, at_most: int, names: Sequence[str] | None = None) -> SparseCodes:
+    def for_bounds(cls, bounds: npt.ArrayLike, at_most: int, names: Sequence[str] | None = None) -> SparseEncoding:
         """The codes of coordinates within ±bounds; refuses bounds that doubles cannot divide."""
         b = np.array(bounds, float)
-        return cls(BoxCodes.for_bounds(np.zeros(len(b)), b, np.zeros(len(b)), names), at_most)
+        return cls(BoxEncoding.for_bounds(np.zeros(len(b)), b, np.zeros(len(b)), names), at_most)
 
     @property
     def columns(self) -> int:
@@ -269,13 +269,13 @@ class SparseSigns(Extremes):
     size: int
     at_most: int
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """The set of vectors is symmetric around zero, so two of them differ by at most twice the largest."""
         check_lift(lift, self.size, neighbours)
         reach = np.ones(self.size) if extent is None else extent
         if neighbours != ADD_REMOVE:
             reach = 2.0 * reach
-        return lift.largest(
+        return lift.sensitivity(
             NormBounds(
                 dense=lambda matrix: largest_listed(matrix, self.listed(reach), ADD_REMOVE),
                 diagonal=lambda lift: largest_few(lift, reach, self.at_most),
@@ -348,10 +348,10 @@ class SparseSum(Listed):
         )
 
     @cached_property
-    def _codes(self) -> SparseCodes:
-        return SparseCodes.for_bounds(self.bounds, self.at_most, self.names)
+    def _codes(self) -> SparseEncoding:
+        return SparseEncoding.for_bounds(self.bounds, self.at_most, self.names)
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> SparseCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> SparseEncoding:
         """The encoding of records as integers."""
         return self._codes
 
@@ -384,7 +384,7 @@ class SparseSum(Listed):
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return water_filled(problem, search.gap)
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_signs(problem, law)
 
     def to_dict(self) -> dict[str, Any]:
@@ -408,7 +408,7 @@ class SparseSum(Listed):
         return f"SparseSum({counted(self.dimension, 'coordinate')}, at most {self.at_most} of them, within {within})"
 
 
-def proven_signs(problem: Problem[SparseSum], law: Law) -> float:
+def proven_signs(problem: Problem[SparseSum], law: WorstCase) -> float:
     """The bound from independent signs, with each coordinate included as often as the law says."""
     check_law(law.kind == "signs")
     domain, share = problem.domain, law.numbers["shares"]

@@ -126,7 +126,7 @@ def vector_means(
 def _planned(
     domain: UnknownGaussianData, guarantee: Guarantee, neighbours: str, weights: Any, row_rule: RowRule | None
 ) -> Plan:
-    """A plan with stages; its own draw is that of the last stage under a stated guess."""
+    """A plan with stages; its own query is that of the last stage under a stated guess."""
     weighed = _weights(weights, domain.dimension)
     public = neighbours != ADD_REMOVE
     rule = VectorRule(
@@ -137,7 +137,7 @@ def _planned(
         asked, worth = domain_from_dict(dict(step.asks["domain"])), step.asks.get("weights")
         wanted = {"answers": "sums", "weights": "equal"} if worth is None else {"answers": "means", "weights": worth}
         made = plan(asked, share, neighbours=neighbours, **wanted)
-        return replace(made, draws=tuple(replace(draw, row_rule=row_rule) for draw in made.draws))
+        return replace(made, queries=tuple(replace(query, row_rule=row_rule) for query in made.queries))
 
     whole = guarantee.mu_squared
     first = rule.step((), whole)

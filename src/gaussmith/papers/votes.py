@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Law, Problem
-from gaussmith.domains.encoding import Codes, Step, literal
+from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.encoding import Encoding, Step, literal
 from gaussmith.domains.exchangeable import even_rankings, exchangeable
 from gaussmith.domains.exchangeable_bounds import proven_rankings
 from gaussmith.domains.extremes import MAX_LISTED, Extremes, Level, check_lift, largest_level, largest_listed
@@ -27,13 +27,13 @@ from gaussmith.privacy.neighbours import ADD_REMOVE
 
 
 @dataclass(frozen=True)
-class VoteCodes(Codes):
+class VoteEncoding(Encoding):
     """A ranking of d candidates as points: the columns hold ranks, 1 the best; each gets those ranked below it, twice.
 
     A ballot that does not use each of the ranks 1 … d once gives everyone d−1, twice the mean number of points: it lies
     in the middle of all rankings, so it needs no extra noise and favours nobody.
 
-    >>> VoteCodes(3).encode(np.array([[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]])).tolist()
+    >>> VoteEncoding(3).encode(np.array([[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]])).tolist()
     [[4, 0, 2], [2, 2, 2]]
     """
 
@@ -89,12 +89,12 @@ class Rankings(Extremes):
 
     size: int
 
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Reversing a ranking mirrors it at the middle of all rankings, so two rankings differ by at most twice a
         ranking's distance from the middle."""
         check_lift(lift, self.size, neighbours)
         unit = 1.0 if extent is None else float(np.max(extent))
-        return lift.largest(
+        return lift.sensitivity(
             NormBounds(
                 dense=lambda matrix: largest_listed(matrix, self.listed(unit), neighbours),
                 diagonal=lambda lift: self._largest_diagonal(lift, neighbours, unit),
@@ -160,9 +160,9 @@ class Votes(Listed):
             "A ballot that is not a complete ranking counts as no preference: everyone gets the same points."
         )
 
-    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteEncoding:
         """The encoding of ballots as integers: twice the points."""
-        return VoteCodes(self.dimension)
+        return VoteEncoding(self.dimension)
 
     @property
     def points(self) -> int:
@@ -186,7 +186,7 @@ class Votes(Listed):
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return exchangeable(problem, even_rankings(problem), search.gap)
 
-    def proven(self, problem: Problem[Any], law: Law) -> float:
+    def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_rankings(problem, law)
 
     def to_dict(self) -> dict[str, Any]:

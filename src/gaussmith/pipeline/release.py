@@ -234,7 +234,7 @@ def read_schema(request: Request) -> tuple[RowRule | None, ...] | None:
         return None
     with written_in(request.notation):
         told = mechanism.told_rules(_opened(request.plan, request.source))
-    return told if len(told) == len(request.plan.draws) else tuple(draw.row_rule for draw in request.plan.draws)
+    return told if len(told) == len(request.plan.queries) else tuple(query.row_rule for query in request.plan.queries)
 
 
 def _is_here(source: Any) -> bool:
@@ -272,7 +272,9 @@ def release_plan(
         return mechanism.prepare(one, data, columns, form)
 
     staging = plan.staging
-    if any(draw.row_rule is not None for draw in plan.draws):  # it came from a request, which knows how rows are read
+    if any(
+        query.row_rule is not None for query in plan.queries
+    ):  # it came from a request, which knows how rows are read
         mechanism.refuse_stages(plan)
     prepared = prepare(plan if staging is None else staging.first)
     if staging is not None:
@@ -285,7 +287,7 @@ def release_plan(
 
         return release_stages(plan, prepared, prepare, progress)
 
-    rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it
+    rule = prepared.sources[plan.slot.queries[0]].rule  # other queries only count people for it
     asked = partial(hash_of, plan, data, rule.to_dict())
     return _release(plan, make, data, asked, book, id, rule.unit)
 

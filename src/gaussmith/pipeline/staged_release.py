@@ -2,7 +2,7 @@
 
     stage 1 ──noisy──▶ rule ──▶ plan, certify ──▶ stage 2 ──▶ … ──▶ answers
 
-Nothing is shown or stored before the end, so a crash leaves the charge of the whole and no output. Trying again draws
+Nothing is shown or stored before the end, so a crash leaves the charge of the whole and no output. Trying again queries
 everything afresh under that one charge: what the crashed run drew was seen by nobody.
 """
 
@@ -116,14 +116,15 @@ def _planner(staging: Staging) -> Planner:
 def last_plan(plan: Plan, first: Prepared) -> Plan:
     """The plan whose source is opened before the charge, to see what the last stage reads; `first` is the opened first.
 
-    Its draws are guessed. Of keys that are found first it has one of each question, of the type that the column holds.
+    Its queries are guessed. Of keys that are found first it has one of each question, of the type that the column
+    holds.
     """
     staging = plan.staging
     assert staging is not None
     if not isinstance(staging.rule, KeysFirst):
         return plan
     names, kinds = first.plan.questions, mechanism.kinds_of_keys(first)
-    keys = {name: example_key(first.plan[name], kinds[first.plan[name].slot.draws[0]]) for name in names}
+    keys = {name: example_key(first.plan[name], kinds[first.plan[name].slot.queries[0]]) for name in names}
     share = share_of(plan.guarantee, StageStep(ANSWERS, staging.rule.answers), plan.guarantee.mu_squared)
     return _planner(staging)(staging.rule.example(keys), share)
 
@@ -140,7 +141,7 @@ def _unknown(plan: Plan) -> Release:
     """The release of a plan whose stages found too little: every answer is unknown, and no more was spent."""
     slots = tuple(slot for slot in plan.slots if not is_diagnosis(plan[slot.name]))  # nobody was clipped
     plan = replace(plan, staging=None, slots=slots)
-    shapes = ((draw.size, draw.block.shape.features.shape[0]) for draw in plan.draws)
+    shapes = ((query.size, query.block.shape.features.shape[0]) for query in plan.queries)
     noisy = tuple(np.full(shape, np.nan) for shape in shapes)
-    none = (None,) * len(plan.draws)
-    return Release(plan, noisy, none, tuple(draw.row_rule for draw in plan.draws))
+    none = (None,) * len(plan.queries)
+    return Release(plan, noisy, none, tuple(query.row_rule for query in plan.queries))

@@ -21,14 +21,14 @@ MAX_NAMED = 4
 
 
 class Told(NamedTuple):
-    """Some answers of a draw, and what the notes on them depend on.
+    """Some answers of a query, and what the notes on them depend on.
 
-    counts:  whether they are the number of people alone, which a note on numbers of the same draw is not about
+    counts:  whether they are the number of people alone, which a note on numbers of the same query is not about
     groups:  how many groups are declared; None where there are none, or they are found
     values:  how many values or ranges a histogram counts people in; None where it does not
     """
 
-    draw: int
+    query: int
     names: Sequence[str]
     counts: bool
     rule: RowRule | None
@@ -45,12 +45,12 @@ def told_of(piece: Plan, rule: RowRule | None, answer: str | None = None) -> Tol
     names, groups = piece.names, piece.groups
     counted = piece.answers.count
     return Told(
-        piece.slot.draw,
+        piece.slot.query,
         names[:-1] if counted and len(names) > 1 else names,
         counted and len(names) == 1,
         rule if rule is None or answer is None else _about(piece, rule, answer),
         None if groups is None or groups.is_found else groups.size,
-        piece.draw.block.domain.dimension if rule is not None and rule.histogram is not None else None,
+        piece.query.block.domain.dimension if rule is not None and rule.histogram is not None else None,
     )
 
 
@@ -85,16 +85,16 @@ def read_by(piece: Plan, answer: str | None) -> set[int] | None:
 
 def notes_on(pieces: Sequence[Told]) -> list[str]:
     """How the tables of some answers were read, one note a line. A derived column is told once, for itself."""
-    notes = {piece.draw: piece.notes() for piece in pieces}
+    notes = {piece.query: piece.notes() for piece in pieces}
     common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
     derived = [definitions_of(piece.rule) for piece in pieces if piece.rule is not None]
     defined = {line for each in derived for line in told_definitions(each)}
     own = [line for line in told_definitions(_all_of(derived)) if line not in common]
     told: dict[tuple[int, ...], list[str]] = {}
     for line in dict.fromkeys(line for lines in notes.values() for line in lines if line not in (*common, *defined)):
-        told.setdefault(tuple(draw for draw, lines in notes.items() if line in lines), []).append(line)
-    for draws, lines in told.items():
-        some = [piece for piece in pieces if piece.draw in draws]
+        told.setdefault(tuple(query for query, lines in notes.items() if line in lines), []).append(line)
+    for queries, lines in told.items():
+        some = [piece for piece in pieces if piece.query in queries]
         names = [name for piece in [each for each in some if not each.counts] or some for name in piece.names]
         shown = ", ".join(names[:MAX_NAMED]) + (", …" if names[MAX_NAMED:] else "")
         own.append(f"{shown}: {'; '.join(lines)}")

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import check_number
-from gaussmith.domains.domain import Domain, Law, Problem, price_over_bound
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.domain import Domain, Problem, WorstCase, price_over_bound
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.features import Places
-from gaussmith.domains.strategies import Shape, price_of, total_of
+from gaussmith.domains.strategies import Strategy, price_of, total_of
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.exact import Array, sqrt_upward
@@ -35,9 +35,9 @@ from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 
 if TYPE_CHECKING:
     from gaussmith.planning.certificate import Proof
-    from gaussmith.planning.draw import AnyTie
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.query import AnyTie
     from gaussmith.releases.release import Release
 
 
@@ -94,7 +94,7 @@ def _divisor_places(statistics: Sequence[Statistic], noisy: Noisy) -> Places:
 
 
 def _common_law(answers: Answers, noisy: Noisy, below: Places, distances: Array, vary_alone: bool) -> ErrorLaw | None:
-    """The exact law where every answer has noise of its own, and all else is one draw; None elsewhere."""
+    """The exact law where every answer has noise of its own, and all else is one query; None elsewhere."""
     size = answers.size
     rows = noisy.rows.as_bordered()
     if rows is None or any(answers.feature_of(i) is None for i in range(size)):
@@ -181,16 +181,16 @@ class Block:
     answers: Answers
     """What is read from the features of the problem, in the order in which it is shown."""
     guarantee: Guarantee
-    shape: Shape
+    shape: Strategy
     substitutes: Array
     alternatives: tuple[tuple[str, float], ...] = ()
-    law: Law | None = None
+    law: WorstCase | None = None
     """The law on differences that bounds every shape, known from planning; else one is found when asked."""
     whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
     tie: AnyTie | None = field(default=None, repr=False)
     """The noise that this block shares with others; None where it has its own."""
-    lender: Tie | None = field(default=None, repr=False)
+    lender: JointNoise | None = field(default=None, repr=False)
     """The noise whose noisy number of everybody the features of this block take; None where they take none."""
 
     domain: Domain = field(init=False, repr=False)
@@ -247,7 +247,7 @@ class Block:
 
     @cached_property
     @single_threaded()
-    def bounding_law(self) -> Law:
+    def bounding_law(self) -> WorstCase:
         """The law on differences that proves the lower bound."""
         return self.law or self.domain.bounding_law(self.problem)
 
@@ -348,14 +348,14 @@ class Block:
     # -- the integer mechanism --------------------------------------------------------------------------------------
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> Encoding:
         """How records become integers."""
         return self.domain.codes(self.substitutes, self.problem.features.workload)
 
     @cached_property
     @single_threaded()
     def grid(self) -> Grid:
-        """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
+        """The certified integer lift; refused where the noise is tied, which is certified for all queries at once."""
         if self.tie is not None:
             raise PlanError(
                 "a block with tied noise",
@@ -389,7 +389,7 @@ class Block:
         """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
         return self.grid.reach(self.domain, self.codes, self.neighbours) / (self.guarantee.mu * 2.0**52)
 
-    def proven(self, law: Law) -> float:
+    def proven(self, law: WorstCase) -> float:
         """The bound that a law proves at μ = 1, computed apart from the choice of the shape; rounded down."""
         from gaussmith.domains.worst_cases import prove
 
@@ -422,7 +422,7 @@ class Block:
         }
 
     @classmethod
-    def from_dict(cls, fields: Any, shape: Shape | None = None) -> Block:
+    def from_dict(cls, fields: Any, shape: Strategy | None = None) -> Block:
         """The block that `to_dict` described, its privacy certified anew; refuses what it does not know.
 
         `shape` stands for that of a block whose noise is tied: it follows from the tie, and is certified with it.
@@ -438,10 +438,10 @@ class Block:
             Problem(domain, answers.features, check(fields["neighbours"])),
             answers,
             Guarantee.from_dict(fields["guarantee"]),
-            shape or Shape.from_dict(fields["shape"]),
+            shape or Strategy.from_dict(fields["shape"]),
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
-            None if fields["law"] is None else Law.from_dict(fields["law"]),
+            None if fields["law"] is None else WorstCase.from_dict(fields["law"]),
         )
         if shape is None:
             block.certify()
@@ -487,7 +487,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class ComparedShapes:
+class ComparedStrategies:
     """The error of one answer, and that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
 
     name: str
@@ -540,7 +540,7 @@ def standard_errors_of_standard(block: Block) -> Array | None:
 
 def compare_block(
     block: Block, rows: int | None = None, most: int | None = None, standard_scale: float = 1.0
-) -> list[ComparedShapes]:
+) -> list[ComparedStrategies]:
     """Every answer's error (of the first `most`) beside the standard one, the count last.
 
     For means n times the error, unless `rows` is given. In groups the standard may have another share of μ than the
@@ -554,7 +554,7 @@ def compare_block(
         divided = bool(answers.divided[i])
         scale = 1.0 / rows if rows and divided else 1.0
         other = None if standard is None else float(standard[i] * scale) * standard_scale
-        found.append(ComparedShapes(answers.names[i], float(errors[i] * scale), other, divided))
+        found.append(ComparedStrategies(answers.names[i], float(errors[i] * scale), other, divided))
     return found
 
 
@@ -564,31 +564,31 @@ def standard_scale(plan: Plan, roots: Mapping[int, float] | None = None) -> floa
     Where the noise is tied, the standard mechanism answers the same questions with the shares of μ² that are best for
     it: in proportion to the root of each one's total. `roots` are those of the tie, where they were made before.
     """
-    draw = plan.draw
-    if draw.tie is None:
-        return draw.standard_scale
-    roots = standard_roots(plan, draw.tie) if roots is None else roots
-    own = roots.get(plan.slot.draws[0])
-    return math.sqrt(sum(roots.values()) / own) * draw.held if own else 1.0
+    query = plan.query
+    if query.tie is None:
+        return query.standard_scale
+    roots = standard_roots(plan, query.tie) if roots is None else roots
+    own = roots.get(plan.slot.queries[0])
+    return math.sqrt(sum(roots.values()) / own) * query.held if own else 1.0
 
 
 def standard_roots(plan: Plan, tie: AnyTie) -> dict[int, float]:
-    """√T of the standard Gaussian for every draw of a tie, by the place of the draw in the plan."""
+    """√T of the standard Gaussian for every query of a tie, by the place of the query in the plan."""
     roots = {}
     for i, place in zip(tie.members, tie.places, strict=True):
-        member = plan.draws[i]
+        member = plan.queries[i]
         standard = member.block.standard if len(member.block.answers) else None
         if standard is not None:
             roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
     return roots
 
 
-def compare_pieces(question: Plan, rows: int | None = None, most: int | None = None) -> list[ComparedShapes]:
+def compare_pieces(question: Plan, rows: int | None = None, most: int | None = None) -> list[ComparedStrategies]:
     """The answers of all pieces of a question beside the standard ones; what they share is computed once."""
     roots: dict[int, dict[int, float]] = {}
     found = []
     for piece in question.pieces:
-        tie = piece.draw.tie
+        tie = piece.query.tie
         if tie is not None and id(tie) not in roots:
             roots[id(tie)] = standard_roots(piece, tie)
         scale = standard_scale(piece, None if tie is None else roots[id(tie)])
@@ -596,7 +596,7 @@ def compare_pieces(question: Plan, rows: int | None = None, most: int | None = N
     return found
 
 
-def compare_release(release: Release, most: int | None = None) -> list[ComparedShapes]:
+def compare_release(release: Release, most: int | None = None) -> list[ComparedStrategies]:
     """Every answer's error at its released value beside the standard one there, the count last; without groups."""
     if len(release.plan.pieces) > 1:
         return [each for piece in release.pieces for each in compare_release(piece, most)]

@@ -16,10 +16,10 @@ import numpy as np
 from gaussmith.domains.box_strategies import check_lost
 from gaussmith.domains.cell_strategies import GAP, MAX_SOLVED, question_of, way_back
 from gaussmith.domains.cells import Cells
-from gaussmith.domains.domain import Domain, Law, Problem
+from gaussmith.domains.domain import Domain, Problem, WorstCase
 from gaussmith.domains.moment_strategies import Types, coded_rows, root_rows, solve_types, subsets, worths_of
 from gaussmith.domains.moments import Moments
-from gaussmith.domains.strategies import Shape
+from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array, norm_upward
 from gaussmith.numerics.intervals import Intervals
@@ -50,8 +50,8 @@ class Centred:
     energy: what the squared error of the noisy number of everybody is worth because of it
     """
 
-    shape: Shape
-    law: Law
+    shape: Strategy
+    law: WorstCase
     total: float
     energy: float
 
@@ -72,7 +72,7 @@ def can_be_centred(problem: Problem[Domain]) -> bool:
     return isinstance(domain, Moments) and domain.columns_count <= MAX_COLUMNS
 
 
-def centred_shape(problem: Problem[Domain], outside: float, everybody: bool, start: Law | None = None) -> Centred:
+def centred_shape(problem: Problem[Domain], outside: float, everybody: bool, start: WorstCase | None = None) -> Centred:
     """The best shape around a centre, where the number of everybody is worth `outside` to others.
 
     `everybody`: whether all people who are counted are among the records; else some of them may be absent. `start` is a
@@ -86,7 +86,7 @@ def centred_shape(problem: Problem[Domain], outside: float, everybody: bool, sta
     return _of_moments(cast("Problem[Moments]", problem), outside, everybody)
 
 
-def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: Law | None) -> Centred:
+def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: WorstCase | None) -> Centred:
     question = question_of(problem, False, closed=False)
     R, root = question.rows, np.sqrt(outside)
     points = np.vstack([R.T, np.zeros((1, len(R)))])
@@ -98,12 +98,12 @@ def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: L
         raise _uncentred()
     T = np.linalg.qr(best.lift)[1][:r]
     lift = np.hstack([T[:, :r] @ R, T[:, r:] * root])
-    norm = problem.domain.largest(Dense(lift), ADD_REMOVE)
+    norm = problem.domain.sensitivity(Dense(lift), ADD_REMOVE)
     lift, T = lift / norm, T / norm
     decode = np.asarray(np.linalg.inv(T[:, :r]), float)
     features = question.read(way_back(R, decode))
     check_lost(decode, decode @ (T[:, :r] @ R) - R)
-    law = Law("cells", 0.0, {"weights": best.weights / best.weights.sum()})
+    law = WorstCase("cells", 0.0, {"weights": best.weights / best.weights.sum()})
     return _made(problem, Dense(lift), features, -features.times(lift[:, -1]), everybody, law, lift[:, -1])
 
 
@@ -123,7 +123,7 @@ def _of_tables(problem: Problem[Cells], everybody: bool) -> Centred:
     residuals = replace(residuals, variances=residuals.variances * (norm * norm * (1.0 + 2.0**-40)))
     people = np.repeat([1.0 / size for size in work.sizes], work.sizes)
     lift, features = ResidualLift(residuals), ResidualDecode(residuals, False)
-    return _made(problem, lift, features, people, True, Law("even", 0.0), people)
+    return _made(problem, lift, features, people, True, WorstCase("even", 0.0), people)
 
 
 def _of_moments(problem: Problem[Moments], outside: float, everybody: bool) -> Centred:
@@ -152,7 +152,7 @@ def _of_moments(problem: Problem[Moments], outside: float, everybody: bool) -> C
     lift[np.arange(len(asked)), asked] = own
     lift[len(asked) :, squares], lift[len(asked) :, -1] = T[:, :q], present
     gone = np.append(np.zeros(len(asked)), T[:, -1])
-    norm = domain.largest(Dense(lift), ADD_REMOVE)
+    norm = domain.sensitivity(Dense(lift), ADD_REMOVE)
     norm = norm if everybody else max(norm, norm_upward(gone))
     lift, gone, T, own = lift / norm, gone / norm, T / norm, own / norm
     rows = coded_rows(problem)
@@ -166,20 +166,26 @@ def _of_moments(problem: Problem[Moments], outside: float, everybody: bool) -> C
     numbers = {"vertices": vertices, "weights": found.weights}
     if not everybody:
         numbers["present"] = np.append(np.ones(len(K)), 0.0)
-    return _made(problem, Dense(lift), Dense(decode), people, everybody, Law("moments", 0.0, numbers), gone)
+    return _made(problem, Dense(lift), Dense(decode), people, everybody, WorstCase("moments", 0.0, numbers), gone)
 
 
 def _made(
-    problem: Problem[Domain], lift: Matrix, features: Matrix, people: Array, everybody: bool, law: Law, gone: Array
+    problem: Problem[Domain],
+    lift: Matrix,
+    features: Matrix,
+    people: Array,
+    everybody: bool,
+    law: WorstCase,
+    gone: Array,
 ) -> Centred:
     counted = features.shape[0] > problem.features.size
-    shape = Shape(NAME, lift, features, counted, people=people, absent=None if everybody else gone)
+    shape = Strategy(NAME, lift, features, counted, people=people, absent=None if everybody else gone)
     weights = problem.features.weights
     weights = np.append(weights, problem.count_weight) if counted else weights
     return Centred(shape, law, float(weights @ shape.variances()), float(weights @ (people * people)))
 
 
-def lent(shape: Shape, ratio: float) -> Shape:
+def lent(shape: Strategy, ratio: float) -> Strategy:
     """The shape with a column for the noisy number of everybody, whose noise is `ratio` times that of a lifted row."""
     assert shape.people is not None and not shape.is_lent
     if isinstance(shape.features, Intervals):
@@ -188,7 +194,7 @@ def lent(shape: Shape, ratio: float) -> Shape:
         features: Matrix = Intervals(each.starts, each.stops, np.column_stack([each.inner, last]), each.closed)
     else:
         features = Extended(shape.features, shape.people * ratio)
-    return Shape(shape.name, shape.lift, features, shape.counted, shape.public, shape.people, shape.absent)
+    return Strategy(shape.name, shape.lift, features, shape.counted, shape.public, shape.people, shape.absent)
 
 
 def _uncentred() -> PlanError:

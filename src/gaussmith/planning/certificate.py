@@ -22,7 +22,7 @@ import numpy as np
 from gaussmith.domains.cell_bounds import cells_beside
 from gaussmith.domains.cells import Cells
 from gaussmith.domains.crossed_bounds import tables_beside
-from gaussmith.domains.domain import IN_GROUPS, TOGETHER, Law, Problem, check_law, price_over_bound, refused_law
+from gaussmith.domains.domain import IN_GROUPS, TOGETHER, Problem, WorstCase, check_law, price_over_bound, refused_law
 from gaussmith.domains.joint_law import Beside
 from gaussmith.domains.moment_bounds import moments_beside
 from gaussmith.domains.moments import Moments
@@ -34,10 +34,9 @@ from gaussmith.numerics.joint.parts import Body, JointPart
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.numerics.trace_roots import square_down
-from gaussmith.planning.crossed_noise import KIND, CrossedTie, bound_tables
-from gaussmith.planning.draw import Draw, tied
+from gaussmith.planning.crossed_noise import KIND, CrossedNoise, bound_tables
 from gaussmith.planning.joining import everybody_of
-from gaussmith.planning.joint_noise import Tie, types_numbers, types_of
+from gaussmith.planning.joint_noise import JointNoise, types_numbers, types_of
 from gaussmith.planning.joint_people import (
     JointPeople,
     are_free,
@@ -49,14 +48,15 @@ from gaussmith.planning.joint_people import (
 )
 from gaussmith.planning.lending import Borrower, find_borrowers, find_centres
 from gaussmith.planning.one_group import by_one_key, inside, one_choice, weight_of
+from gaussmith.planning.query import Query, tied
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, protects
 
 if TYPE_CHECKING:
     from gaussmith.planning.block import Block
-    from gaussmith.planning.draw import AnyTie
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.query import AnyTie
 
 
 FORMAT = 3
@@ -73,7 +73,7 @@ MAX_NUMBERS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Of one draw: a law on differences, the bound it proves at the draw's share of the guarantee, and the price.
+    """Of one query: a law on differences, the bound it proves at the query's share of the guarantee, and the price.
 
     `evidence` holds, where they are not too many, the law's differences (one a row, in answers scaled to the roots of
     their weights) with their weights, and the covariance of the plan's noise in the same scale.
@@ -82,7 +82,7 @@ class Proof:
     neighbours: str
     mu: float
     objective: str
-    law: Law
+    law: WorstCase
     lower_bound: float
     price: float
     evidence: dict[str, Array]
@@ -121,7 +121,7 @@ class Proof:
             str(fields["neighbours"]),
             float(fields["mu"]),
             str(fields["objective"]),
-            Law.from_dict(fields["law"]),
+            WorstCase.from_dict(fields["law"]),
             float(fields["lower_bound"]),
             float(fields["price"]),
             {str(name): unpack(values) for name, values in fields["evidence"].items()},
@@ -130,7 +130,7 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How close to the limit a plan is: a proof for each of its draws.
+    """How close to the limit a plan is: a proof for each of its queries.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Cells(8), gm.Guarantee(mu=1), answers=gm.workloads.prefix(8))
@@ -140,15 +140,15 @@ class Certificate:
 
     plan_hash: str
     proofs: tuple[Proof, ...]
-    together: Law | None = None
+    together: WorstCase | None = None
     """Of a plan with several noises, a law on what one person is in all of them: it bounds all noise together."""
 
     @property
     def proof(self) -> Proof:
         """The only one; refuses where there are several."""
         if len(self.proofs) != 1:
-            what, rule = f"a certificate of {len(self.proofs)} draws", "each draw has its own proof"
-            raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", draws=len(self.proofs))
+            what, rule = f"a certificate of {len(self.proofs)} queries", "each query has its own proof"
+            raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", queries=len(self.proofs))
         return self.proofs[0]
 
     def __str__(self) -> str:
@@ -172,7 +172,7 @@ class Certificate:
         try:
             if fields["format"] != FORMAT or fields["kind"] != "certificate":
                 raise KeyError("kind")
-            together = Law.from_dict(fields["together"]) if "together" in fields else None
+            together = WorstCase.from_dict(fields["together"]) if "together" in fields else None
             return cls(str(fields["plan_hash"]), tuple(map(Proof.from_dict, fields["proofs"])), together)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, GaussmithError):
@@ -199,10 +199,10 @@ class CertificateVerdict:
     reach: float
     """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
     problems: tuple[str, ...]
-    draws: tuple[CertificateVerdict, ...] = ()
-    """What was found of each draw; the numbers above are then of all together, each at its share of the guarantee."""
+    queries: tuple[CertificateVerdict, ...] = ()
+    """What was found of each query; the numbers above are then of all together, each at its share of the guarantee."""
     least: float = 0.0
-    """No Gaussian noise with the whole guarantee has a smaller price, by the law for all draws; 0 without one."""
+    """No Gaussian noise with the whole guarantee has a smaller price, by the law for all queries; 0 without one."""
 
     @property
     def optimality(self) -> float:
@@ -226,8 +226,8 @@ class Provable(Protocol):
     @property
     def reach(self) -> float: ...
     @property
-    def bounding_law(self) -> Law: ...
-    def proven(self, law: Law) -> float: ...
+    def bounding_law(self) -> WorstCase: ...
+    def proven(self, law: WorstCase) -> float: ...
 
 
 @single_threaded()
@@ -251,12 +251,13 @@ def verify(plan: Plan, certificate: Certificate) -> CertificateVerdict:
     2. No Gaussian noise has a smaller price than the law proves: all rounding downward.
     3. The plan's price is what the certificate says: all rounding upward.
 
-    Each draw is checked, and that all keep the guarantee together; of groups, which are all alike, one is checked, and
-    that the groups of one person keep the draw's guarantee. Prices and bounds are at a group's and a draw's share of μ.
+    Each query is checked, and that all keep the guarantee together; of groups, which are all alike, one is checked, and
+    that the groups of one person keep the query's guarantee. Prices and bounds are at a group's and a query's share
+    of μ.
     """
     noises = plan.provable
     if len(certificate.proofs) != len(noises):
-        return CertificateVerdict(0.0, np.inf, np.inf, ("the certificate needs one proof for each draw of the plan",))
+        return CertificateVerdict(0.0, np.inf, np.inf, ("the certificate needs one proof for each query of the plan",))
     found = tuple(_verify(noise, proof) for noise, proof in zip(noises, certificate.proofs, strict=True))
     found = tuple(
         replace(verdict, lower_bound=verdict.lower_bound * _share_inside(noise))
@@ -264,9 +265,9 @@ def verify(plan: Plan, certificate: Certificate) -> CertificateVerdict:
     )
     several = len(found) > 1
     problems = [
-        f"draw {i}: {problem}" if several else problem
-        for i, draw in enumerate(found, start=1)
-        for problem in draw.problems
+        f"query {i}: {problem}" if several else problem
+        for i, query in enumerate(found, start=1)
+        for problem in query.problems
     ]
     if certificate.plan_hash != plan.hash:
         problems.append("the certificate is for another plan")
@@ -276,7 +277,7 @@ def verify(plan: Plan, certificate: Certificate) -> CertificateVerdict:
         problems.append(f"the guarantee does not hold: {error}")
     worths = [plan.worth_of(noise) for noise in plan.noises]
     lower, price = (
-        sum(worth * getattr(draw, name) for worth, draw in zip(worths, found, strict=False))
+        sum(worth * getattr(query, name) for worth, query in zip(worths, found, strict=False))
         for name in ("lower_bound", "price")
     )
     least, doubts = _verify_together(plan, certificate.together, found)
@@ -284,23 +285,23 @@ def verify(plan: Plan, certificate: Certificate) -> CertificateVerdict:
     if plan.price * (1.0 + 2.0**-40) < least * (1.0 - 1e-9):  # over all groups, as the bound is
         problems.append(f"no noise has a price of {plan.price:.9g}: the plan does not give the answers it claims")
     return CertificateVerdict(
-        lower, price, max(draw.reach for draw in found), tuple(dict.fromkeys(problems)), found, least
+        lower, price, max(query.reach for query in found), tuple(dict.fromkeys(problems)), found, least
     )
 
 
-def _share_inside(noise: Draw | AnyTie) -> float:
+def _share_inside(noise: Query | AnyTie) -> float:
     """What is left of a bound where noise is planned for one person added or removed, and must hide one replaced.
 
-    A person who is replaced by one whom a filter leaves out is removed: so the bound holds with all of the draw's μ,
+    A person who is replaced by one whom a filter leaves out is removed: so the bound holds with all of the query's μ,
     not the smaller one that it was planned with. Groups are judged at the share of one.
     """
-    if not getattr(noise, "is_planned_inside", False) or cast("Draw", noise).groups is not None:
+    if not getattr(noise, "is_planned_inside", False) or cast("Query", noise).groups is not None:
         return 1.0
-    return (cast("Draw", noise).block.bound_mu / noise.bound_mu) ** 2 * (1.0 - 2.0**-50)
+    return (cast("Query", noise).block.bound_mu / noise.bound_mu) ** 2 * (1.0 - 2.0**-50)
 
 
-def _verify_together(plan: Plan, law: Law | None, found: Sequence[CertificateVerdict]) -> tuple[float, list[str]]:
-    """What a law for all draws proves of the plan, with what was found of each noise; and what is wrong with it."""
+def _verify_together(plan: Plan, law: WorstCase | None, found: Sequence[CertificateVerdict]) -> tuple[float, list[str]]:
+    """What a law for all queries proves of the plan, with what was found of each noise; and what is wrong with it."""
 
     if law is None:
         return 0.0, []
@@ -309,9 +310,9 @@ def _verify_together(plan: Plan, law: Law | None, found: Sequence[CertificateVer
     try:
         lower = proven_together(plan, law, proven)
     except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError, AssertionError) as error:
-        return 0.0, [f"the law for all draws proves nothing: {error}"]
+        return 0.0, [f"the law for all queries proves nothing: {error}"]
     if lower < law.lower * (1.0 - 1e-9):
-        return 0.0, [f"the law for all draws proves {lower:.9g}, not {law.lower:.9g}"]
+        return 0.0, [f"the law for all queries proves {lower:.9g}, not {law.lower:.9g}"]
     return bound_together(plan, law, lower, proven), []
 
 
@@ -351,7 +352,7 @@ def _price(noise: Provable) -> float:
     return noise.price * (1.0 + 2.0**-40)
 
 
-def _evidence(block: Block, law: Law) -> dict[str, Array]:
+def _evidence(block: Block, law: WorstCase) -> dict[str, Array]:
     answers = block.answers
     size = answers.size + (answers.count and block.problem.secret_count)
     if size * size > MAX_NUMBERS or answers.any_divided:
@@ -365,9 +366,9 @@ def _evidence(block: Block, law: Law) -> dict[str, Array]:
     return {"covariance": covariance, "differences": points, "weights": weights / weights.sum()}
 
 
-# How little noise all draws of a plan need together, also where they do not share it.
+# How little noise all queries of a plan need together, also where they do not share it.
 #
-# A lower bound for each draw by itself leaves out that one person is in all of them. Draws that could share a noise
+# A lower bound for each query by itself leaves out that one person is in all of them. Queries that could share a noise
 # are one body (`tied_people`), whatever noise they have: a law on its people bounds every Gaussian noise for all of
 # them.
 
@@ -381,15 +382,15 @@ def least_price(plan: Plan) -> float:
         return max(alone, bound_together(plan)) if len(least) > 1 and not plan.is_narrowed else alone
     found = []
     for members, bound in () if plan.is_narrowed else _loose_tables(plan):
-        each = sum(least.pop(id(_noise_of(plan.draws[i]))) for i in members)
-        found.append(([plan.draws[i] for i in members], max(each, bound / mu**2 * (1.0 - 2.0**-45))))
+        each = sum(least.pop(id(_noise_of(plan.queries[i]))) for i in members)
+        found.append(([plan.queries[i] for i in members], max(each, bound / mu**2 * (1.0 - 2.0**-45))))
     for noise in plan.noises:
-        own = [noise] if isinstance(noise, Draw) else [plan.draws[i] for i in noise.members]
+        own = [noise] if isinstance(noise, Query) else [plan.queries[i] for i in noise.members]
         found += [(own, least[id(noise)])] if id(noise) in least else []
     # What is read from other columns changes with a sign of its own; what is read from one column changes together.
     families: list[tuple[set[str], float]] = []
-    for draws, bound in found:
-        columns = {name for draw in draws for name in columns_changed(draw)}
+    for queries, bound in found:
+        columns = {name for query in queries for name in columns_changed(query)}
         bound += sum(each for names, each in families if not names.isdisjoint(columns))
         columns = columns.union(*(names for names, _ in families if not names.isdisjoint(columns)))
         families = [(names, each) for names, each in families if names.isdisjoint(columns)] + [(columns, bound)]
@@ -400,12 +401,12 @@ Least = dict[int, float]
 """The least price of noises at μ = 1, by their identity, where it was proven anew."""
 
 
-def bound_together(plan: Plan, law: Law | None = None, lower: float = 0.0, proven: Least | None = None) -> float:
-    """No Gaussian noise with the plan's guarantee has a smaller price for all draws; 0 where nothing is known.
+def bound_together(plan: Plan, law: WorstCase | None = None, lower: float = 0.0, proven: Least | None = None) -> float:
+    """No Gaussian noise with the plan's guarantee has a smaller price for all queries; 0 where nothing is known.
 
-    Draws that cannot share a noise have laws of their own beside that of the others where nothing binds them: where a
-    person can be anything in each, whatever it is elsewhere. Other draws add their own bounds. So do tables of the same
-    keys: nobody is in any cell of each, and as parts of one body they would be bounded by more than they need.
+    Queries that cannot share a noise have laws of their own beside that of the others where nothing binds them: where a
+    person can be anything in each, whatever it is elsewhere. Other queries add their own bounds. So do tables of the
+    same keys: nobody is in any cell of each, and as parts of one body they would be bounded by more than they need.
     Guarantee: rounded down. Proof: docs/theory.md, statements 44 and 68. A `law` may be given with what it
     proves, and what was `proven` of each noise.
     """
@@ -416,27 +417,27 @@ def bound_together(plan: Plan, law: Law | None = None, lower: float = 0.0, prove
         return 0.0
     if law.kind == IN_GROUPS:
         taken = {i for members in _repeated(plan) for i in members}
-        rest = [draw for i, draw in enumerate(plan.draws) if i not in taken and not draw.is_public]
-        lower += sum(_alone(plan, draw, proven) for draw in _one_each(rest))
+        rest = [query for i, query in enumerate(plan.queries) if i not in taken and not query.is_public]
+        lower += sum(_alone(plan, query, proven) for query in _one_each(rest))
         return lower / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
     held = {plan.ties[k].members for k in _told_tables(law)}
     apart = sum(bound for tables, bound in _keyed(plan, proven) if tables not in held)
-    apart += sum(_alone(plan, plan.draws[i], proven) for i in _apart(plan, law))
+    apart += sum(_alone(plan, plan.queries[i], proven) for i in _apart(plan, law))
     return (lower + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
 
 
-def law_together(plan: Plan) -> Law | None:
-    """A law on what a person is in all draws at once that can be bounded together; None where nothing is known."""
+def law_together(plan: Plan) -> WorstCase | None:
+    """A law on what a person is in all queries at once that can be bounded together; None where nothing is known."""
     if plan.neighbours != ADD_REMOVE:
         return None
     found = [law for law in (_law_at_once(plan), _law_in_groups(plan)) if law is not None]
     return max(found, key=lambda law: bound_together(plan, law, law.lower), default=None)
 
 
-def _law_in_groups(plan: Plan) -> Law | None:
-    """Laws on the people of one group, for draws that are by the same groups; None where there are no such draws.
+def _law_in_groups(plan: Plan) -> WorstCase | None:
+    """Laws on the people of one group, for queries that are by the same groups; None where there are no such queries.
 
-    With people e_i ⊗ x, a law on x proves Σ w_i T₁ for draws by the same groups (docs/theory.md, statement 78).
+    With people e_i ⊗ x, a law on x proves Σ w_i T₁ for queries by the same groups (docs/theory.md, statement 78).
     """
     numbers: dict[str, Array] = {}
     for k, members in enumerate(_repeated(plan)):
@@ -446,21 +447,21 @@ def _law_in_groups(plan: Plan) -> Law | None:
             numbers |= {f"{k} {name}": values for name, values in own.numbers.items()}
     if not _repeated(plan):
         return None
-    law = Law(IN_GROUPS, 0.0, numbers)
+    law = WorstCase(IN_GROUPS, 0.0, numbers)
     return replace(law, lower=_proven_in_groups(plan, law))
 
 
-def _proven_in_groups(plan: Plan, law: Law, proven: Least | None = None) -> float:
+def _proven_in_groups(plan: Plan, law: WorstCase, proven: Least | None = None) -> float:
     """What laws on the people of one group prove at μ = 1, for all groups; rounded down."""
     total = 0.0
     for k, members in enumerate(_repeated(plan)):
-        one, times = plan_of_one_group(plan, members), weight_of(one_choice([plan.draws[i] for i in members]))
+        one, times = plan_of_one_group(plan, members), weight_of(one_choice([plan.queries[i] for i in members]))
         known = None if proven is None else _proven_inside(plan, members, one, proven, times)
-        least = sum(_alone(one, each, known) for each in _one_each(one.draws))
+        least = sum(_alone(one, each, known) for each in _one_each(one.queries))
         head = f"{k} "
         own = {name[len(head) :]: values for name, values in law.numbers.items() if name.startswith(head)}
         if own:
-            told = Law(TOGETHER, 0.0, own)
+            told = WorstCase(TOGETHER, 0.0, own)
             told = replace(told, lower=proven_together(one, told))
             least = max(least, bound_together(one, told, told.lower, known) * one.guarantee.mu**2)
         total += least * times
@@ -468,24 +469,26 @@ def _proven_in_groups(plan: Plan, law: Law, proven: Least | None = None) -> floa
 
 
 def _proven_inside(plan: Plan, members: Sequence[int], one: Plan, proven: Least, times: float) -> Least:
-    """What was proven of each noise, for one group: of noise that draws share, over all groups before."""
-    pairs = [(plan.draws[i], draw) for i, draw in zip(members, one.draws, strict=True)]
+    """What was proven of each noise, for one group: of noise that queries share, over all groups before."""
+    pairs = [(plan.queries[i], query) for i, query in zip(members, one.queries, strict=True)]
     return {
-        id(_noise_of(draw)): proven[id(_noise_of(outer))] / (1.0 if outer.tie is None else times)
-        for outer, draw in pairs
+        id(_noise_of(query)): proven[id(_noise_of(outer))] / (1.0 if outer.tie is None else times)
+        for outer, query in pairs
     }
 
 
-def _one_each(draws: Sequence[Draw]) -> list[Draw]:
-    """One draw of every noise."""
-    return list({id(_noise_of(draw)): draw for draw in draws}.values())
+def _one_each(queries: Sequence[Query]) -> list[Query]:
+    """One query of every noise."""
+    return list({id(_noise_of(query)): query for query in queries}.values())
 
 
 def _repeated(plan: Plan) -> list[tuple[int, ...]]:
-    """Sets of draws by the same groups whose noise is theirs alone."""
+    """Sets of queries by the same groups whose noise is theirs alone."""
     found = []
-    for members in by_one_key(plan.draws):
-        ties = {id(tie): tie for i in members if (tie := plan.draws[i].tie or plan.draws[i].block.lender) is not None}
+    for members in by_one_key(plan.queries):
+        ties = {
+            id(tie): tie for i in members if (tie := plan.queries[i].tie or plan.queries[i].block.lender) is not None
+        }
         if all({*tie.members, *tie.lent_to} <= {*members} for tie in ties.values()):
             if all(tie.groups is not None for tie in ties.values()):
                 found.append(members)
@@ -493,39 +496,39 @@ def _repeated(plan: Plan) -> list[tuple[int, ...]]:
 
 
 def plan_of_one_group(plan: Plan, members: Sequence[int]) -> Plan:
-    """The plan of draws by the same groups as it is in one of them: each with its noise there."""
-    draws = [inside(plan.draws[i]) for i in members]
-    for tie in {id(draw.tie): draw.tie for draw in draws if draw.tie is not None}.values():
-        assert isinstance(tie, Tie)
+    """The plan of queries by the same groups as it is in one of them: each with its noise there."""
+    queries = [inside(plan.queries[i]) for i in members]
+    for tie in {id(query.tie): query.tie for query in queries if query.tie is not None}.values():
+        assert isinstance(tie, JointNoise)
         places = tuple(members.index(i) for i in tie.members)
         moved = replace(tie, groups=None, members=places, borrowers=tuple(members.index(i) for i in tie.borrowers))
         for k, place in zip(places, tie.places, strict=True):
-            draws[k] = tied(draws[k], moved, place)
+            queries[k] = tied(queries[k], moved, place)
         for k in moved.borrowers:
-            draws[k] = replace(draws[k], block=replace(draws[k].block, lender=moved))
-    return type(plan)(plan.guarantee, plan.neighbours, tuple(draws), ())
+            queries[k] = replace(queries[k], block=replace(queries[k].block, lender=moved))
+    return type(plan)(plan.guarantee, plan.neighbours, tuple(queries), ())
 
 
-def _law_at_once(plan: Plan) -> Law | None:
-    """A law on what a person is in all draws at once, those by groups among them; None where nothing is known."""
+def _law_at_once(plan: Plan) -> WorstCase | None:
+    """A law on what a person is in all queries at once, those by groups among them; None where nothing is known."""
     scales = _scales(plan)
     keyed = {i for tables, _ in _keyed(plan) for i in tables}
-    rest = [i for i in range(len(plan.draws)) if i not in keyed]
+    rest = [i for i in range(len(plan.queries)) if i not in keyed]
     where = _everybody(plan, rest)
-    parts = {i: _parts(plan.draws[i], where, scales[i]) for i in rest}
-    if any(each is None and plan.draws[i].tie is not None for i, each in parts.items()):
+    parts = {i: _parts(plan.queries[i], where, scales[i]) for i in rest}
+    if any(each is None and plan.queries[i].tie is not None for i, each in parts.items()):
         return None
     found = [i for i, each in parts.items() if each is not None]
-    loose = [(i, plan.draws[i], scales[i]) for i, each in parts.items() if each is None]
-    ways = possible_people(plan.draws, scales, found, where) if found else [[]]
+    loose = [(i, plan.queries[i], scales[i]) for i, each in parts.items() if each is None]
+    ways = possible_people(plan.queries, scales, found, where) if found else [[]]
     laws = [each for sets in ways if (each := _law_of_sets(plan, sets, loose, where)) is not None]
     return max(laws, key=lambda law: bound_together(plan, law, law.lower), default=None)
 
 
 def _law_of_sets(
-    plan: Plan, sets: Sequence[JointPeople], loose: Sequence[tuple[int, Draw, float]], where: str | None
-) -> Law | None:
-    """A law on draws in sets, the first beside draws that borrow and tables; None where doubles cannot hold it."""
+    plan: Plan, sets: Sequence[JointPeople], loose: Sequence[tuple[int, Query, float]], where: str | None
+) -> WorstCase | None:
+    """A law on queries in sets, the first beside queries that borrow and tables; None where doubles cannot hold it."""
     people = next((each for each in sets if each.times == 1.0), NO_PEOPLE)
     rest = [each for each in sets if each is not people]
     members, body = people.members, people.body
@@ -536,7 +539,7 @@ def _law_of_sets(
             beside.append(each)
     others, tables = [*members, *(b.place for b in beside)], {}
     for k, tie in enumerate(plan.ties):
-        one = isinstance(tie, CrossedTie) and len(tie.cross.possible) == 1
+        one = isinstance(tie, CrossedNoise) and len(tie.cross.possible) == 1
         if one and all(_is_free(plan, i, others, where) for i in tie.members):
             tables[f"{TABLES}{k}"] = tie.bounding_law.numbers["weights"]
             others += tie.members
@@ -556,16 +559,16 @@ def _law_of_sets(
                 for b, centred in zip(beside, lending.centred, strict=True):
                     numbers |= {f"{b.place} {name}": values for name, values in centred.law.numbers.items()}
             numbers |= types_numbers(replace(people, body=raised).law(plan.neighbours))
-            law = Law(TOGETHER, 0.0, numbers)
+            law = WorstCase(TOGETHER, 0.0, numbers)
             return replace(law, lower=proven_together(plan, law))
     except PlanError:
         return None
 
 
-def proven_together(plan: Plan, law: Law, proven: Least | None = None) -> float:
-    """What a law on all that a person is proves at μ = 1 for the draws it is about; rounded down.
+def proven_together(plan: Plan, law: WorstCase, proven: Least | None = None) -> float:
+    """What a law on all that a person is proves at μ = 1 for the queries it is about; rounded down.
 
-    Refuses a law that binds what a person is in one draw to what it is in another. Draws by the same groups add what
+    Refuses a law that binds what a person is in one query to what it is in another. Queries by the same groups add what
     was `proven` of their noises.
     """
     check_law(law.kind in (TOGETHER, IN_GROUPS) and plan.neighbours == ADD_REMOVE)
@@ -575,14 +578,14 @@ def proven_together(plan: Plan, law: Law, proven: Least | None = None) -> float:
     members, beside = ([int(i) for i in law.numbers[name]] for name in ("members", "beside"))
     chosen, sets = [*members, *beside], _told_sets(law)
     told = [*chosen, *(i for each in sets.values() for i in each)]
-    check_law(len(set(told)) == len(told) and all(0 <= i < len(plan.draws) for i in told))
+    check_law(len(set(told)) == len(told) and all(0 <= i < len(plan.queries) for i in told))
     keyed = {i for tables, _ in _keyed(plan) for i in tables}
     check_law(keyed.isdisjoint(told))
-    where = _everybody(plan, [i for i in range(len(plan.draws)) if i not in keyed])
-    people = people_of(plan.draws, scales, members, where) if members else NO_PEOPLE
+    where = _everybody(plan, [i for i in range(len(plan.queries)) if i not in keyed])
+    people = people_of(plan.queries, scales, members, where) if members else NO_PEOPLE
     if people is None or people.times != 1.0:
         raise refused_law()
-    borrowers = {b.place: b for b in find_borrowers([(i, plan.draws[i], scales[i]) for i in beside], where)}
+    borrowers = {b.place: b for b in find_borrowers([(i, plan.queries[i], scales[i]) for i in beside], where)}
     check_law(set(borrowers) == set(beside))
     laws = []
     for k, i in enumerate(beside):
@@ -590,17 +593,17 @@ def proven_together(plan: Plan, law: Law, proven: Least | None = None) -> float:
         head = f"{i} "
         own = {name[len(head) :]: values for name, values in law.numbers.items() if name.startswith(head)}
         check_law(not borrowers[i].everybody or "present" not in own)
-        laws.append(_law_beside(plan.draws[i], Law("together", 0.0, own), scales[i]))
+        laws.append(_law_beside(plan.queries[i], WorstCase("together", 0.0, own), scales[i]))
     for k in _told_tables(law):
         tie = plan.ties[k]
-        check_law(isinstance(tie, CrossedTie) and len(tie.cross.possible) == 1)
-        assert isinstance(tie, CrossedTie)
+        check_law(isinstance(tie, CrossedNoise) and len(tie.cross.possible) == 1)
+        assert isinstance(tie, CrossedNoise)
         check_law(all(_is_free(plan, i, chosen, where) for i in tie.members))
         chosen += tie.members
         laws.append(tables_beside(tie.cross.tables, law.numbers[f"{TABLES}{k}"]))
     lower = people.proven(types_of(law, len(people.body.parts)), plan.neighbours, laws)
     for name, own_members in sets.items():
-        other = people_of(plan.draws, scales, own_members, where)
+        other = people_of(plan.queries, scales, own_members, where)
         if other is None:
             raise refused_law()
         types = types_of(law, len(other.body.parts), f"of {name} ")
@@ -609,13 +612,13 @@ def proven_together(plan: Plan, law: Law, proven: Least | None = None) -> float:
 
 
 SET = "set "
-"""What the names of further sets of draws begin with; a number follows. Each has a law on people of its own."""
+"""What the names of further sets of queries begin with; a number follows. Each has a law on people of its own."""
 
 NO_PEOPLE = JointPeople((), Body(()))
 
 
-def _told_sets(law: Law) -> dict[str, list[int]]:
-    """The further sets of draws that a law speaks of, by their names."""
+def _told_sets(law: WorstCase) -> dict[str, list[int]]:
+    """The further sets of queries that a law speaks of, by their names."""
     return {name: [int(i) for i in values] for name, values in law.numbers.items() if name.startswith(SET)}
 
 
@@ -623,13 +626,13 @@ TABLES = "tables "
 """What the names of weights of tables of the same keys begin with; the place of their noise follows."""
 
 
-def _told_tables(law: Law) -> list[int]:
+def _told_tables(law: WorstCase) -> list[int]:
     """The places of noises of tables of the same keys that a law speaks of."""
     return [int(name[len(TABLES) :]) for name in law.numbers if name.startswith(TABLES)]
 
 
-def _law_beside(draw: Draw, law: Law, scale: float) -> Beside:
-    problem = draw.block.problem
+def _law_beside(query: Query, law: WorstCase, scale: float) -> Beside:
+    problem = query.block.problem
     if isinstance(problem.domain, Moments):
         found = moments_beside(cast("Problem[Moments]", problem), replace(law, kind="moments"))
     else:
@@ -645,25 +648,25 @@ def _raised_total(body: Body, worth: float) -> tuple[float, float]:
     return found.total, found.lift.people_variance
 
 
-def _apart(plan: Plan, law: Law) -> list[int]:
-    """The draws that a law says nothing about, and that are not tables of the same keys."""
+def _apart(plan: Plan, law: WorstCase) -> list[int]:
+    """The queries that a law says nothing about, and that are not tables of the same keys."""
     told = {int(i) for name in ("members", "beside", *_told_sets(law)) for i in law.numbers[name]}
     told |= {i for tables, _ in _keyed(plan) for i in tables}
-    return [i for i in range(len(plan.draws)) if i not in told]
+    return [i for i in range(len(plan.queries)) if i not in told]
 
 
 def _everybody(plan: Plan, rest: Sequence[int]) -> str | None:
-    rules = [plan.draws[i].row_rule or RowRule(()) for i in rest]
+    rules = [plan.queries[i].row_rule or RowRule(()) for i in rest]
     return everybody_of(rules, None, plan.neighbours).where if rules else None
 
 
 def _is_free(plan: Plan, i: int, others: Sequence[int], where: str | None) -> bool:
-    """Whether a person can be anything in draw i, whatever it is in others: they are about other columns."""
-    rules = [plan.draws[j].row_rule or RowRule(()) for j in (i, *others)]
+    """Whether a person can be anything in query i, whatever it is in others: they are about other columns."""
+    rules = [plan.queries[j].row_rule or RowRule(()) for j in (i, *others)]
     common = where if all(rule.where == where for rule in rules) else None  # whom all are about
     own, *rest = (columns_asked(rule, common) for rule in rules)
     apart = all(own.isdisjoint(each) for each in rest)
-    return apart and all(are_free([plan.draws[i], plan.draws[j]]) for j in others)
+    return apart and all(are_free([plan.queries[i], plan.queries[j]]) for j in others)
 
 
 def _keyed(plan: Plan, proven: Least | None = None) -> list[tuple[tuple[int, ...], float]]:
@@ -674,34 +677,34 @@ def _keyed(plan: Plan, proven: Least | None = None) -> list[tuple[tuple[int, ...
 
 
 def _scales(plan: Plan) -> list[float]:
-    return [draw.scale if draw.place is None else draw.place.scale for draw in plan.draws]
+    return [query.scale if query.place is None else query.place.scale for query in plan.queries]
 
 
 def _loose_tables(plan: Plan, proven: Least | None = None) -> Iterator[tuple[tuple[int, ...], float]]:
     """Tables of the same keys that do not share their noise, and their least price together at μ = 1."""
-    own = [i for i, draw in enumerate(plan.draws) if draw.tie is None or draw.tie.members == (i,)]
-    for members, bound in bound_tables(plan.draws, _scales(plan), plan.neighbours, own):
-        yield members, sum(_alone(plan, plan.draws[i], proven) for i in members) if bound is None else bound
+    own = [i for i, query in enumerate(plan.queries) if query.tie is None or query.tie.members == (i,)]
+    for members, bound in bound_tables(plan.queries, _scales(plan), plan.neighbours, own):
+        yield members, sum(_alone(plan, plan.queries[i], proven) for i in members) if bound is None else bound
 
 
-def _noise_of(draw: Draw) -> Draw | AnyTie:
-    return draw if draw.tie is None else draw.tie
+def _noise_of(query: Query) -> Query | AnyTie:
+    return query if query.tie is None else query.tie
 
 
-def _alone(plan: Plan, draw: Draw, proven: Least | None = None) -> float:
-    """The least price of a draw that does not share its noise, at μ = 1."""
-    noise = _noise_of(draw)
+def _alone(plan: Plan, query: Query, proven: Least | None = None) -> float:
+    """The least price of a query that does not share its noise, at μ = 1."""
+    noise = _noise_of(query)
     if proven is not None and id(noise) in proven:
         return plan.worth_of(noise) * proven[id(noise)]
     return plan.worth_of(noise) * noise.lower_bound * noise.bound_mu**2
 
 
-def _parts(draw: Draw, where: str | None, scale: float) -> tuple[JointPart, ...] | None:
-    """What a person adds to a draw; None where it is not one of groups and columns, or has targets."""
-    if draw.block.problem.features.targets is not None:
+def _parts(query: Query, where: str | None, scale: float) -> tuple[JointPart, ...] | None:
+    """What a person adds to a query; None where it is not one of groups and columns, or has targets."""
+    if query.block.problem.features.targets is not None:
         return None
     try:
         with within_doubles():
-            return parts_of(draw, where, scale)
+            return parts_of(query, where, scale)
     except PlanError:
         return None

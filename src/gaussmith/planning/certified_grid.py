@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Law, price_over_bound
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.domain import Domain, WorstCase, price_over_bound
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.groups import Groups
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.exact import Array, Integers, Words, norm_upward, python, sqrt_upward, sum_upward
@@ -44,14 +44,14 @@ class Grid:
     absent: Array | None = None
     """What is lifted for somebody who is counted and not among the records, where that is anything."""
 
-    def lifted(self, codes: Codes, sums: Integers, records: int, absent: int = 0) -> Integers:
+    def lifted(self, codes: Encoding, sums: Integers, records: int, absent: int = 0) -> Integers:
         """Y: the summed codes of the records on the grid, exactly, then rounded; with those who are absent."""
         summed = core(codes, sums, records, self.lift.shape[1] > codes.width)
         if self.absent is None:
             return self.lift.exact_times(summed)
         return self._everybody.exact_times([*python(summed), absent])
 
-    def lifted_rows(self, codes: Codes, sums: Words, records: Words) -> Words | None:
+    def lifted_rows(self, codes: Encoding, sums: Words, records: Words) -> Words | None:
         """Y of many groups (groups × coordinates), as `lifted` finds each; None where words might not hold it."""
         centred = None if self.absent is not None else codes.centred_rows(sums, records)
         if centred is None:
@@ -64,7 +64,7 @@ class Grid:
         assert self.absent is not None
         return Dense(np.column_stack([self.lift.dense(), self.absent]))
 
-    def reach(self, domain: Domain, codes: Codes, neighbours: str) -> float:
+    def reach(self, domain: Domain, codes: Encoding, neighbours: str) -> float:
         """The largest difference of neighbours on the grid, rounding included; rounded up."""
         largest = _largest(self.lift, self.absent, domain, neighbours, codes.extents)
         return sum_upward([largest, sqrt_upward(float(self.lift.shape[0]))])
@@ -75,7 +75,7 @@ class Grid:
         return 2.0**NOISE_BITS / self.scale
 
 
-def core(codes: Codes, sums: Integers, records: int, counted: bool) -> Integers:
+def core(codes: Encoding, sums: Integers, records: int, counted: bool) -> Integers:
     """The summed core in integers: centred codes, then the number of records where the lift takes it (`counted`)."""
     centred = codes.centred(sums, records)
     if not counted:
@@ -87,11 +87,11 @@ def _largest(
     lift: Matrix, absent: Array | None, domain: Domain, neighbours: str, extents: Array | None = None
 ) -> float:
     """The largest difference of neighbours, rounded up: a record, or somebody who is counted and absent."""
-    found = domain.largest(lift, neighbours, extents)
+    found = domain.sensitivity(lift, neighbours, extents)
     return found if absent is None else max(found, norm_upward(absent))
 
 
-def grid_at(scale: float, lift: Matrix, codes: Codes, absent: Array | None = None) -> Grid:
+def grid_at(scale: float, lift: Matrix, codes: Encoding, absent: Array | None = None) -> Grid:
     """The integer lift of this scale, not certified."""
     units = 1.0 / codes.extents
     if lift.shape[1] > len(units):  # the number of records, which is private
@@ -100,7 +100,7 @@ def grid_at(scale: float, lift: Matrix, codes: Codes, absent: Array | None = Non
 
 
 def make_grid(
-    lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float, absent: Array | None = None
+    lift: Matrix, domain: Domain, codes: Encoding, neighbours: str, mu: float, absent: Array | None = None
 ) -> Grid:
     """The integer lift for a guarantee μ, certified; refuses a μ too small for the grid.
 
@@ -152,7 +152,7 @@ L = TypeVar("L")
 D = TypeVar("D")
 
 
-class JointNoise:
+class SharedNoise:
     """How good a noise of several draws is; what it is follows in the classes that say so."""
 
     guarantee: Guarantee
@@ -165,7 +165,7 @@ class JointNoise:
         def total_variance(self) -> float: ...
 
         @property
-        def bounding_law(self) -> Law: ...
+        def bounding_law(self) -> WorstCase: ...
 
         @property
         def unit(self) -> float: ...
@@ -185,9 +185,9 @@ class JointNoise:
         """How many times it is drawn: once, or anew in every group."""
         return 1
 
-    def seen(self, draw: D) -> D:
-        """A draw as the noise sees it: as it is, or in one group."""
-        return draw
+    def seen(self, query: D) -> D:
+        """A query as the noise sees it: as it is, or in one group."""
+        return query
 
     @property
     def lent_to(self) -> tuple[int, ...]:
@@ -225,7 +225,8 @@ def certified_lift(
 ) -> tuple[L, float]:
     """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified.
 
-    `norm` is the largest difference of neighbours before `scaled` brings the lift to the grid, `largest` that after it.
+    `norm` is the largest difference of neighbours before `scaled` brings the lift to the grid, `sensitivity` that
+    after it.
 
     Guarantee: with Y = round(lift · cores), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
     """

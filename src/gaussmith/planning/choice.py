@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.checks import check_number
 from gaussmith.domains.domain import Domain, Problem
-from gaussmith.domains.strategies import BEST, Progress, Search, Shape, check_name, price
+from gaussmith.domains.strategies import BEST, Progress, Search, Strategy, check_name, price
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import require_finite, too_far, within_doubles
 from gaussmith.planning.block import Block
@@ -89,7 +89,7 @@ def refused_count() -> PlanError:
     )
 
 
-def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:
+def _price(shape: Strategy, problem: Problem[Domain], answers: Answers) -> float:
     """What a shape is chosen by, at μ = 1: the weighted total of the answers' squared errors, or the worst of them."""
     if problem.features.targets is not None:
         return price(shape, problem)

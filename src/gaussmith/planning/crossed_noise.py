@@ -1,9 +1,9 @@
 """A crossed tie: one noise for tables of the same keys, because a person is in them in one and the same cell.
 
-People by a, by b, and by a and b are three draws, with their own questions. A person in the table by both is in the two
-others as well, so that noise made for the three together is smaller than noise that takes them for independent.
+People by a, by b, and by a and b are three queries, with their own questions. A person in the table by both is in
+the two others as well, so that noise made for the three together is smaller than noise that takes them for independent.
 
-What a person may add follows from the draws alone (`plans.crossed_keys`), also when a plan is read from a file.
+What a person may add follows from the queries alone (`plans.crossed_keys`), also when a plan is read from a file.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.domain import Law, check_law, free_marks
+from gaussmith.domains.domain import WorstCase, check_law, free_marks
 from gaussmith.domains.groups import TypedKey, places_of
-from gaussmith.domains.strategies import Shape
+from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.expressions.formulas import columns_used, same_meaning
 from gaussmith.expressions.grammar import parse
@@ -28,10 +28,10 @@ from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.matrices import Dense, Matrix
 from gaussmith.numerics.threads import single_threaded
-from gaussmith.planning.certified_grid import NOISE_BITS, JointNoise, certified_lift
-from gaussmith.planning.draw import Draw, tied
+from gaussmith.planning.certified_grid import NOISE_BITS, SharedNoise, certified_lift
 from gaussmith.planning.joint_noise import alike_features
 from gaussmith.planning.joint_people import NAME, Place, columns_behind
+from gaussmith.planning.query import Query, tied
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gaussmith.planning.row_rule import RowRule
 
 
-# Which draws count people by the same keys, and what one person adds to all of them: from the draws alone.
+# Which queries count people by the same keys, and what one person adds to all of them: from the queries alone.
 #
 # Every row is a person here, and every table is read from all rows that pass one filter. A row is in the cell of its
 # keys where all of them are declared; it has one key of each column. So a person in a table by two columns is in the
@@ -53,7 +53,7 @@ Attribute = tuple[str, frozenset[TypedKey]]
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """What a draw counts people by: the attributes of its table and the key of every cell; none for all people."""
+    """What a query counts people by: the attributes of its table and the key of every cell; none for all people."""
 
     attributes: tuple[Attribute, ...]
     keys: list[list[TypedKey]]
@@ -66,9 +66,9 @@ class Keyed:
 
 @dataclass(frozen=True, eq=False)
 class Cross:
-    """Draws that count people by keys: their tables, where each draw is among them, and its cells there.
+    """Queries that count people by keys: their tables, where each query is among them, and its cells there.
 
-    `parts[i]` is the table of draw i, None where it only counts all people; `cells[i]` has the places of the keys of
+    `parts[i]` is the table of query i, None where it only counts all people; `cells[i]` has the places of the keys of
     each of its groups or values.
     """
 
@@ -86,34 +86,34 @@ class Cross:
         return self.tables.ways.index(()) if () in self.tables.ways else None
 
     def places(self, scales: Sequence[float]) -> tuple[Place, ...]:
-        """The place of each draw; where it starts is its number among them, as several may have one table."""
+        """The place of each query; where it starts is its number among them, as several may have one table."""
         return tuple(Place(part, k, scale) for k, (part, scale) in enumerate(zip(self.parts, scales, strict=True)))
 
 
-def keyed_of(draw: Draw, weighted: bool = False) -> Keyed | None:
-    """What a draw counts people by; None where it is anything else, or a person may have several rows.
+def keyed_of(query: Query, weighted: bool = False) -> Keyed | None:
+    """What a query counts people by; None where it is anything else, or a person may have several rows.
 
     Groups that weigh differently are not such a table, as keys cannot be permuted there, unless `weighted` asks for it.
     """
-    rule, block = draw.row_rule, draw.block
+    rule, block = query.row_rule, query.block
     if rule is None or not _reads_all_rows(rule) or block.problem.features.targets is not None:
         return None
-    if draw.groups is not None and draw.groups.is_found:
+    if query.groups is not None and query.groups.is_found:
         return None
-    public = draw.neighbours != ADD_REMOVE and rule.where is None
+    public = query.neighbours != ADD_REMOVE and rule.where is None
     if rule.histogram is not None:
         values = block.domain.declared_values
-        one = free_marks(block.domain) == 1 and draw.groups is None and block.problem.common_weight is not None
-        if not one or values is None or (block.answers.count and draw.neighbours != ADD_REMOVE):
+        one = free_marks(block.domain) == 1 and query.groups is None and block.problem.common_weight is not None
+        if not one or values is None or (block.answers.count and query.neighbours != ADD_REMOVE):
             return None
         return _keyed((rule.histogram,), *places_of([(value,) for value in values], 1), block.answers.count)
     if block.domain.dimension or not block.answers.count or rule.features:
         return None
-    if draw.groups is None:
+    if query.groups is None:
         return None if public else Keyed((), [], np.zeros((0, 0), np.int64), True)
-    if len(draw.groups.classes) > 1 and not weighted:
+    if len(query.groups.classes) > 1 and not weighted:
         return None
-    return _keyed(draw.groups.columns, *draw.groups.places, False)
+    return _keyed(query.groups.columns, *query.groups.places, False)
 
 
 def _reads_all_rows(rule: RowRule) -> bool:
@@ -134,43 +134,43 @@ def _keyed(
     return Keyed(attributes, keys, cells, counted) if whole else None  # else some combinations are left out
 
 
-def cross_of(draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Cross:
-    """The tables of draws that count people by keys; raises PlanError where they are not of that kind."""
-    found = [keyed_of(draw) for draw in draws]
+def cross_of(queries: Sequence[Query], scales: Sequence[float], neighbours: str) -> Cross:
+    """The tables of queries that count people by keys; raises PlanError where they are not of that kind."""
+    found = [keyed_of(query) for query in queries]
     kept = [each for each in found if each is not None]
-    if len(kept) < len(draws) or not _same_rows(draws):
-        raise damaged_plan("draws that are not tables of the same people")
+    if len(kept) < len(queries) or not _same_rows(queries):
+        raise damaged_plan("queries that are not tables of the same people")
     if not all(np.isfinite(scale) and scale > 0 for scale in scales):
         raise damaged_plan("a tie with a scale that is not positive")
     order = list(dict.fromkeys(attribute for each in kept for attribute in each.attributes))
     keys = [_ordered(attribute, kept) for attribute in order]
     ways = [tuple(sorted(order.index(attribute) for attribute in each.attributes)) for each in kept]
     worth: dict[Way, float] = {}
-    for draw, each, way, scale in zip(draws, kept, ways, scales, strict=True):
-        problem = draw.block.problem
+    for query, each, way, scale in zip(queries, kept, ways, scales, strict=True):
+        problem = query.block.problem
         if way:
-            own = problem.common_weight if draw.groups is None else problem.count_weight
+            own = problem.common_weight if query.groups is None else problem.count_weight
             worth[way] = worth.get(way, 0.0) + scale * float(own or 0.0)
         if each.counted:
             worth[()] = worth.get((), 0.0) + scale * problem.count_weight
-    rule = draws[0].row_rule
+    rule = queries[0].row_rule
     hidden = rule is not None and rule.where is not None
     listed = tuple(worth)
     tables = Tables(tuple(map(len, keys)), listed, np.array(list(worth.values())), neighbours, hidden)
     parts = tuple(listed.index(way) if way else None for way in ways)
-    sets = _possible(draws, kept)
+    sets = _possible(queries, kept)
     possible: tuple[Tables, ...] = (tables,)
     if len(sets) > 1:
-        parted = [cross_of([draws[i] for i in held], [scales[i] for i in held], neighbours) for held in sets]
+        parted = [cross_of([queries[i] for i in held], [scales[i] for i in held], neighbours) for held in sets]
         possible = tuple(each.tables for each in parted)
     return Cross(tables, parts, tuple(_cells(each, order, keys) for each in kept), possible)
 
 
-def _possible(draws: Sequence[Draw], kept: Sequence[Keyed]) -> list[list[int]]:
+def _possible(queries: Sequence[Query], kept: Sequence[Keyed]) -> list[list[int]]:
     """Tables in sets: in each, different attributes are made of different columns."""
     sets: list[tuple[dict[Attribute, set[str]], list[int]]] = []
-    for i, (draw, each) in enumerate(zip(draws, kept, strict=True)):
-        meanings = {} if draw.row_rule is None else dict(draw.row_rule.columns)
+    for i, (query, each) in enumerate(zip(queries, kept, strict=True)):
+        meanings = {} if query.row_rule is None else dict(query.row_rule.columns)
         own = {attribute: columns_behind([attribute[0]], meanings) for attribute in each.attributes}
         for known, held in sets:
             pairs = ((one, other) for one in own for other in known if one != other)
@@ -183,17 +183,17 @@ def _possible(draws: Sequence[Draw], kept: Sequence[Keyed]) -> list[list[int]]:
     return [held for _, held in sets]
 
 
-def _same_rows(draws: Sequence[Draw]) -> bool:
-    """Whether all draws read the same rows, and their keys and filter mean the same in all of them."""
-    rules = [draw.row_rule for draw in draws if draw.row_rule is not None]
+def _same_rows(queries: Sequence[Query]) -> bool:
+    """Whether all queries read the same rows, and their keys and filter mean the same in all of them."""
+    rules = [query.row_rule for query in queries if query.row_rule is not None]
     filters = {rule.where for rule in rules}
-    if len(rules) < len(draws) or len(filters) > 1:
+    if len(rules) < len(queries) or len(filters) > 1:
         return False
     (where,) = filters
     named = set() if where is None else set(columns_used(parse(where)))
-    for draw, rule in zip(draws, rules, strict=True):
+    for query, rule in zip(queries, rules, strict=True):
         named |= {rule.histogram} if rule.histogram is not None else set()
-        named |= set() if draw.groups is None else set(draw.groups.columns)
+        named |= set() if query.groups is None else set(query.groups.columns)
     return same_meaning(named, [dict(rule.columns) for rule in rules])
 
 
@@ -219,7 +219,7 @@ KIND = "crossed"
 _FIELDS = {"kind", "members", "scales", "lift", "guarantee", "neighbours", "law", "apart"}
 
 
-def proven_of_tables(sets: Sequence[Tables], law: Law) -> float:
+def proven_of_tables(sets: Sequence[Tables], law: WorstCase) -> float:
     """What a law on people proves of each set of tables, added up; rounded down."""
     from gaussmith.domains.crossed_bounds import lower_bound
 
@@ -230,8 +230,8 @@ def proven_of_tables(sets: Sequence[Tables], law: Law) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossedTie(JointNoise):
-    """The noise of several tables of one plan: `members` are their places among its draws."""
+class CrossedNoise(SharedNoise):
+    """The noise of several tables of one plan: `members` are their places among its queries."""
 
     members: tuple[int, ...]
     places: tuple[Place, ...]
@@ -241,23 +241,23 @@ class CrossedTie(JointNoise):
     lift: CrossedLift
     guarantee: Guarantee
     neighbours: str
-    law: Law
+    law: WorstCase
     """The law on people that bounds every noise."""
     apart: float
-    """What the total would be if every draw had noise of its own, at the best shares."""
+    """What the total would be if every query had noise of its own, at the best shares."""
     cross: Cross = field(repr=False)
-    """What one person adds, from the draws."""
+    """What one person adds, from the queries."""
     how = "crossed"
 
     @classmethod
-    def of(cls, draws: Sequence[Draw], scales: Sequence[float], **fields: Any) -> CrossedTie:
-        """The tie of these draws, its members in order; refuses a lift that is not one of theirs."""
-        cross = cross_of(draws, scales, fields["neighbours"])
+    def of(cls, queries: Sequence[Query], scales: Sequence[float], **fields: Any) -> CrossedNoise:
+        """The tie of these queries, its members in order; refuses a lift that is not one of theirs."""
+        cross = cross_of(queries, scales, fields["neighbours"])
         lift = fields["lift"]
         if (lift.sizes, lift.ways) != (cross.tables.sizes, cross.tables.ways):
             raise damaged_plan("a lift that does not fit its tables")
-        counts = [i for i, draw in enumerate(draws) if draw.groups is None and draw.block.answers.count]
-        rule = draws[0].row_rule
+        counts = [i for i, query in enumerate(queries) if query.groups is None and query.block.answers.count]
+        rule = queries[0].row_rule
         where = None if rule is None else rule.where
         return cls(**fields, places=cross.places(scales), people=next(iter(counts), None), where=where, cross=cross)
 
@@ -274,18 +274,18 @@ class CrossedTie(JointNoise):
         """The integer lift of this scale, not certified."""
         return self.lift.scaled(scale)
 
-    def certify(self, draws: Sequence[Draw]) -> None:
-        """Check in exact arithmetic that the draws of a plan keep the guarantee; raises PlanError otherwise."""
-        same = [draw.tie is self for draw in draws] == [i in self.members for i in range(len(draws))]
+    def certify(self, queries: Sequence[Query]) -> None:
+        """Check in exact arithmetic that the queries of a plan keep the guarantee; raises PlanError otherwise."""
+        same = [query.tie is self for query in queries] == [i in self.members for i in range(len(queries))]
         if same:
-            members = [draws[i] for i in self.members]
+            members = [queries[i] for i in self.members]
             cross = cross_of(members, [place.scale for place in self.places], self.neighbours)
             mine, theirs = self.cross, cross
             same = mine.parts == theirs.parts and mine.tables.hidden == theirs.tables.hidden
             same = same and (mine.tables.sizes, mine.tables.ways) == (theirs.tables.sizes, theirs.tables.ways)
             same = same and all(np.array_equal(a, b) for a, b in zip(mine.cells, theirs.cells, strict=True))
         if not same:
-            raise damaged_plan("a tie of other draws")
+            raise damaged_plan("a tie of other queries")
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: CrossedLift) -> float:
@@ -307,7 +307,7 @@ class CrossedTie(JointNoise):
     @cached_property
     @single_threaded()
     def total_variance(self) -> float:
-        """The weighted total of all answers of all draws, each draw's taken by its scale."""
+        """The weighted total of all answers of all queries, each query's taken by its scale."""
         tables = self.cross.tables
         each = [
             weight * tables.cells(way) * self.lift.covariance(w, w, way)
@@ -316,21 +316,21 @@ class CrossedTie(JointNoise):
         return math.fsum(each) * self.noise_scale**2
 
     @property
-    def bounding_law(self) -> Law:
+    def bounding_law(self) -> WorstCase:
         """The law on people that proves the lower bound."""
         return self.law
 
-    def proven(self, law: Law) -> float:
+    def proven(self, law: WorstCase) -> float:
         """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
         check_law(law.kind == KIND)
         return proven_of_tables(self.cross.possible, law)
 
-    def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
+    def root_without(self, queries: Sequence[Query], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
-        kept = [j for j in range(len(draws)) if j not in gone]
+        kept = [j for j in range(len(queries)) if j not in gone]
         if not kept:
             return 0.0
-        cross = cross_of([draws[j] for j in kept], [self.places[j].scale for j in kept], self.neighbours)
+        cross = cross_of([queries[j] for j in kept], [self.places[j].scale for j in kept], self.neighbours)
         return math.sqrt(solve(cross.tables).total)
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ class CrossedTie(JointNoise):
             found[self.cross.everybody][()] = people
         return found
 
-    def lifted(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
+    def lifted(self, queries: Sequence[Query], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
         """The integers to which the noise is added, from the counts of every member and the number of people."""
         return self.grid[0].exact_times(self.tables(members, people))
 
@@ -360,48 +360,48 @@ class CrossedTie(JointNoise):
                         return False
         return True
 
-    def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
+    def features(self, queries: Sequence[Query], noisy: Array) -> list[Array]:
         """What is read from the noisy rows of the lift: for each member groups × features."""
         tables = self.lift.undone(noisy)
         everybody = None if self.cross.everybody is None else float(tables[self.cross.everybody])
         found = []
-        for draw, part, cells in zip(draws, self.cross.parts, self.cross.cells, strict=True):
+        for query, part, cells in zip(queries, self.cross.parts, self.cross.cells, strict=True):
             if part is None:
                 found.append(np.array([[everybody]], float))
                 continue
             counts = tables[part][tuple(cells.T)]
-            if draw.groups is not None:
+            if query.groups is not None:
                 found.append(counts[:, None])
             else:
-                found.append(np.append(counts, [everybody] if draw.block.shape.counted else [])[None].astype(float))
+                found.append(np.append(counts, [everybody] if query.block.shape.counted else [])[None].astype(float))
         return found
 
-    def shapes_of(self, draw: Draw, place: Place) -> list[Shape]:
-        """The noise in one group of a draw; all groups weigh the same."""
-        return [self.shape_of_sum(draw, place, (0,))]
+    def shapes_of(self, query: Query, place: Place) -> list[Strategy]:
+        """The noise in one group of a query; all groups weigh the same."""
+        return [self.shape_of_sum(query, place, (0,))]
 
-    def shape_of_sum(self, draw: Draw, place: Place, groups: Sequence[int]) -> Shape:
-        """The noise in several groups of a draw added up, or in one."""
+    def shape_of_sum(self, query: Query, place: Place, groups: Sequence[int]) -> Strategy:
+        """The noise in several groups of a query added up, or in one."""
         none: Matrix = Dense(np.zeros((0, 0)))
         part, all_people = place.part, self.cross.everybody
-        counted = bool(draw.block.problem.count_weight)
+        counted = bool(query.block.problem.count_weight)
         people = 0.0 if all_people is None else self.lift.covariance(all_people, all_people, ())
         if part is None:
-            return Shape(NAME, none, Dense(np.array([[math.sqrt(people)]])), counted)
+            return Strategy(NAME, none, Dense(np.array([[math.sqrt(people)]])), counted)
         way = self.lift.ways[part]
-        if draw.groups is not None:
+        if query.groups is not None:
             chosen = self.cross.cells[place.start][list(groups)]
             root = math.sqrt(self.lift.summed_variance(part, chosen.tolist()))
-            return Shape(NAME, none, Dense(np.array([[root]])), counted)
+            return Strategy(NAME, none, Dense(np.array([[root]])), counted)
         variance, between = self.lift.covariance(part, part, way), self.lift.covariance(part, part, ())
         beside = self.lift.covariance(part, all_people, ()) if counted and all_people is not None else 0.0
-        size = draw.block.domain.dimension
-        return Shape(NAME, none, alike_features(size, variance, between, counted, beside, people), counted)
+        size = query.block.domain.dimension
+        return Strategy(NAME, none, alike_features(size, variance, between, counted, beside, people), counted)
 
-    def covariance_of(self, one: Draw, other: Draw, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
-        """Of the noise in the features of a cell of one draw with those of another's, of the same keys or of others.
+    def covariance_of(self, one: Query, other: Query, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
+        """Of the noise in the features of a cell of one query with those of another's, of the same keys or of others.
 
-        The groups of each draw weigh the same: there is one of `classes`.
+        The groups of each query weigh the same: there is one of `classes`.
         """
         left, right = self._read(one), self._read(other)
         found = np.zeros((len(left), len(right)))
@@ -411,15 +411,15 @@ class CrossedTie(JointNoise):
                 found[i, j] = self.lift.covariance(a, b, shared)
         return found * self.noise_scale**2
 
-    def _read(self, draw: Draw) -> list[int]:
-        """The tables that the features of a draw are read from: its own, and that of all people."""
-        part = None if draw.place is None else draw.place.part
-        people = [self.cross.everybody] if self.cross.everybody is not None and draw.groups is None else []
+    def _read(self, query: Query) -> list[int]:
+        """The tables that the features of a query are read from: its own, and that of all people."""
+        part = None if query.place is None else query.place.part
+        people = [self.cross.everybody] if self.cross.everybody is not None and query.groups is None else []
         own = [] if part is None else [part]
-        return own + (people if part is None or draw.block.shape.counted else [])
+        return own + (people if part is None or query.block.shape.counted else [])
 
     def to_dict(self) -> dict[str, Any]:
-        """All but what follows from the draws."""
+        """All but what follows from the queries."""
         return {
             "kind": KIND,
             "members": list(self.members),
@@ -432,33 +432,33 @@ class CrossedTie(JointNoise):
         }
 
 
-def crossed_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> CrossedTie:
-    """The tie that `to_dict` described, of these draws of its plan; refuses what does not fit them."""
+def crossed_from_dict(fields: dict[str, Any], queries: Sequence[Query]) -> CrossedNoise:
+    """The tie that `to_dict` described, of these queries of its plan; refuses what does not fit them."""
     if set(fields) != _FIELDS:
         raise damaged_plan("a tie that is not understood")
     members = tuple(int(i) for i in fields["members"])
-    if not members or len(set(members)) != len(members) or not all(0 <= i < len(draws) for i in members):
-        raise damaged_plan("a tie of draws that are not there")
-    made = CrossedTie.of(
-        [draws[i] for i in members],
+    if not members or len(set(members)) != len(members) or not all(0 <= i < len(queries) for i in members):
+        raise damaged_plan("a tie of queries that are not there")
+    made = CrossedNoise.of(
+        [queries[i] for i in members],
         [float(scale) for scale in fields["scales"]],
         members=members,
         lift=CrossedLift.from_dict(fields["lift"]),
         guarantee=Guarantee.from_dict(fields["guarantee"]),
         neighbours=check(fields["neighbours"]),
-        law=Law.from_dict(fields["law"]),
+        law=WorstCase.from_dict(fields["law"]),
         apart=float(fields["apart"]),
     )
     # A law that proves less than it says would make the plan look better than it is.
     return replace(made, law=replace(made.law, lower=min(made.law.lower, made.proven(made.law))))
 
 
-# Which draws of a plan are tables of the same keys, and the noise that is best for them together.
+# Which queries of a plan are tables of the same keys, and the noise that is best for them together.
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Draws that are tables of the same keys, and the noise that was found for them."""
+    """Queries that are tables of the same keys, and the noise that was found for them."""
 
     members: tuple[int, ...]
     scales: tuple[float, ...]
@@ -471,7 +471,7 @@ class Crossing:
         return math.sqrt(self.solution.total)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> WorstCase:
         """The law on people that bounds every noise for these tables."""
         from gaussmith.numerics.crossed import solve
 
@@ -479,18 +479,18 @@ class Crossing:
         numbers = {"weights": self.solution.weights}
         if len(sets) > 1:
             numbers = {f"weights {k}": solve(tables).weights for k, tables in enumerate(sets)}
-        law = Law(KIND, 0.0, numbers)
+        law = WorstCase(KIND, 0.0, numbers)
         return replace(law, lower=proven_of_tables(sets, law))
 
     def apart(self, roots: Sequence[float]) -> float:
         """Σ √T with noise of its own for each."""
         return sum(roots[i] for i in self.members)
 
-    def tie(self, questions: Any, draws: list[Draw], share: Guarantee, apart: float) -> None:
-        """Tie the draws in a list of all."""
+    def tie(self, questions: Any, queries: list[Query], share: Guarantee, apart: float) -> None:
+        """Join the queries in a list of all."""
 
-        made = CrossedTie.of(
-            [draws[i] for i in self.members],
+        made = CrossedNoise.of(
+            [queries[i] for i in self.members],
             self.scales,
             members=self.members,
             lift=self.solution.lift,
@@ -501,37 +501,37 @@ class Crossing:
         )
         with within_doubles():
             for i, place in zip(self.members, made.places, strict=True):
-                draws[i] = tied(draws[i], made, place)
-                require_finite(draws[i].block.standard_errors, draws[i].total_variance)
+                queries[i] = tied(queries[i], made, place)
+                require_finite(queries[i].block.standard_errors, queries[i].total_variance)
 
 
-def find_crossings(draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Iterator[list[Crossing]]:
+def find_crossings(queries: Sequence[Query], scales: Sequence[float], neighbours: str) -> Iterator[list[Crossing]]:
     """Of each filter what can share a noise, with the best noise for it: all tables, or those that share a column."""
-    keyed = {i: each for i, each in enumerate(map(keyed_of, draws)) if each is not None}
-    for members, related in _related(keyed, draws):
+    keyed = {i: each for i, each in enumerate(map(keyed_of, queries)) if each is not None}
+    for members, related in _related(keyed, queries):
         sets = dict.fromkeys((members, related))
-        found = [_solved(each, draws, scales, neighbours) for each in sets]
+        found = [_solved(each, queries, scales, neighbours) for each in sets]
         yield [each for each in found if each is not None]
 
 
 def bound_tables(
-    draws: Sequence[Draw], scales: Sequence[float], neighbours: str, among: Sequence[int]
+    queries: Sequence[Query], scales: Sequence[float], neighbours: str, among: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], float | None]]:
-    """Which draws among some are tables that share a column, and the least price of them together at μ = 1.
+    """Which queries among some are tables that share a column, and the least price of them together at μ = 1.
 
     None where no bound is known: their keys are too many, or their groups weigh differently.
     """
-    keyed = {i: each for i in among if (each := keyed_of(draws[i], weighted=True)) is not None}
-    for _, related in _related(keyed, draws):
-        found = _solved(related, draws, scales, neighbours)
+    keyed = {i: each for i in among if (each := keyed_of(queries[i], weighted=True)) is not None}
+    for _, related in _related(keyed, queries):
+        found = _solved(related, queries, scales, neighbours)
         yield related, None if found is None else found.law.lower
 
 
-def _related(keyed: Mapping[int, Keyed], draws: Sequence[Draw]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _related(keyed: Mapping[int, Keyed], queries: Sequence[Query]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The tables of each filter, and those of them that share a column with another."""
     filters: dict[str | None, list[int]] = {}
     for i in keyed:
-        rule = draws[i].row_rule
+        rule = queries[i].row_rule
         assert rule is not None
         filters.setdefault(rule.where, []).append(i)
     for members in filters.values():
@@ -546,14 +546,16 @@ def _are_related(one: Keyed, other: Keyed) -> bool:
     return not attributes.isdisjoint(other.attributes)
 
 
-def _solved(members: Sequence[int], draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Crossing | None:
+def _solved(
+    members: Sequence[int], queries: Sequence[Query], scales: Sequence[float], neighbours: str
+) -> Crossing | None:
     """The best noise for some tables; None where they are too many, or doubles cannot hold it."""
     from gaussmith.numerics.crossed import solve
 
     own = tuple(scales[i] for i in members)
     try:
         with within_doubles():
-            cross = cross_of([draws[i] for i in members], own, neighbours)
+            cross = cross_of([queries[i] for i in members], own, neighbours)
             solution = solve(cross.tables)
             require_finite(solution.total)
     except (PlanError, ValueError, FloatingPointError):

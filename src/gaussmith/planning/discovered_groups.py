@@ -1,7 +1,7 @@
-"""Draws over keys that are found in the data, and what their keys cost: κ, beside μ.
+"""Queries over keys that are found in the data, and what their keys cost: κ, beside μ.
 
-A question about found keys has one draw that decides which groups are shown: its last lifted coordinate counts people,
-and carries at least half of the squared norm. Other draws of the question (answers that leave out rows with missing
+A question about found keys has one query that decides which groups are shown: its last lifted coordinate counts people,
+and carries at least half of the squared norm. Other queries of the question (answers that leave out rows with missing
 values, say) tell more about the groups that are shown. Under add-remove the release of all questions is
 
     δ(ε) = max over sets N of questions of  1 − Q_N + Q_N δ(ε − ln Q_N; √(μ² − Σ_N μ_i²))
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from gaussmith.domains.domain import Domain, Problem
 from gaussmith.domains.groups import FoundGroups
-from gaussmith.domains.strategies import Shape, read_features
+from gaussmith.domains.strategies import Strategy, read_features
 from gaussmith.errors import GuaranteeError, PlanError, damaged_plan
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array, Words, fraction_down, smaller_reading, sqrt_downward, sqrt_upward
@@ -32,7 +32,7 @@ from gaussmith.numerics.matrices import Dense, Diagonal
 from gaussmith.planning.block import Block
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.choice import plan_problem
-from gaussmith.planning.draw import Draw
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
@@ -254,10 +254,10 @@ LEAST_SHARE = 0.5
 """The least t²: the threshold stays within √2 of that of a count alone."""
 
 
-def people_first(problem: Problem[Domain], base: Shape) -> Shape:
+def people_first(problem: Problem[Domain], base: Strategy) -> Strategy:
     """The shape whose last lifted coordinate is t times the number of people; `base` is the best without that rule."""
     if problem.domain.dimension == 0:
-        return Shape(NAME, Diagonal(np.ones(1)), Dense(np.ones((1, 1))), True)
+        return Strategy(NAME, Diagonal(np.ones(1)), Dense(np.ones((1, 1))), True)
     if isinstance(base.lift, Diagonal) and not problem.features.is_linear:
         return _box(problem)
     t, rest = math.sqrt(LEAST_SHARE), math.sqrt(1 - LEAST_SHARE)
@@ -269,15 +269,15 @@ def people_first(problem: Problem[Domain], base: Shape) -> Shape:
     read = np.column_stack([features[: problem.features.size] / rest, np.zeros(problem.features.size)])
     count = np.zeros((1, read.shape[1]))
     count[0, -1] = 1 / t
-    return Shape(NAME, Dense(np.vstack([rest * lift, last])), Dense(np.vstack([read, count])), True)
+    return Strategy(NAME, Dense(np.vstack([rest * lift, last])), Dense(np.vstack([read, count])), True)
 
 
-def _box(problem: Problem[Domain]) -> Shape:
+def _box(problem: Problem[Domain]) -> Strategy:
     parts = np.sqrt(problem.coordinate_weights) * problem.domain.radius
     root = max(math.sqrt(problem.offset_weight), float(parts.sum()))
     whole = parts.sum() + root
     entries, last = np.sqrt(parts / whole), math.sqrt(root / whole)
-    return Shape(NAME, Diagonal(np.append(entries, last)), *read_features(problem, entries, last))
+    return Strategy(NAME, Diagonal(np.append(entries, last)), *read_features(problem, entries, last))
 
 
 NO_KEYS = Fraction(0)
@@ -286,68 +286,68 @@ ROUNDED = 1 - Fraction(1, 2**40)
 """What is left free where shares are rounded several times."""
 
 
-def draw_found(
+def query_found(
     groups: FoundGroups, guarantee: Guarantee, answers: Answers, missing: Mapping[str, float] | None = None
-) -> Draw:
-    """The draw of every found group; with a kappa it decides which groups are shown."""
+) -> Query:
+    """The query of every found group; with a kappa it decides which groups are shown."""
     problem = Problem(groups.domain, answers.features, ADD_REMOVE)
     share = Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(sqrt_upward(float(groups.at_most)))))
     block = plan_problem(problem, answers, share, missing)
     if groups.kappa is not None:
         block = replace(block, shape=people_first(problem, block.shape), alternatives=())
-    return Draw(block, guarantee, ADD_REMOVE, groups)
+    return Query(block, guarantee, ADD_REMOVE, groups)
 
 
-def threshold_of(draw: Draw) -> Threshold | None:
-    """What shows the groups of a draw; None where it does not decide."""
-    groups = draw.groups
+def threshold_of(query: Query) -> Threshold | None:
+    """What shows the groups of a query; None where it does not decide."""
+    groups = query.groups
     if not isinstance(groups, FoundGroups) or groups.kappa is None:
         return None
-    return Threshold(draw.block, groups.at_most, groups.kappa, groups.at_least)
+    return Threshold(query.block, groups.at_most, groups.kappa, groups.at_least)
 
 
-def check_threshold(draw: Draw) -> None:
-    """Refuse a draw of found keys whose threshold could be passed by less than stated; with all rounding upward."""
-    threshold = threshold_of(draw)
+def check_threshold(query: Query) -> None:
+    """Refuse a query of found keys whose threshold could be passed by less than stated; with all rounding upward."""
+    threshold = threshold_of(query)
     if threshold is None:
         return
     if not 0 < threshold.kappa <= LARGEST_KAPPA:
         raise damaged_plan("found keys that are shown too easily")
-    lift = draw.block.grid.lift
+    lift = query.block.grid.lift
     last = lift.row(lift.shape[0] - 1)
-    counts_people = lift.shape[1] > draw.block.codes.width and last[-1] > 0 and not last[:-1].any()
+    counts_people = lift.shape[1] > query.block.codes.width and last[-1] > 0 and not last[:-1].any()
     if not (counts_people and threshold.holds() and threshold.people(1) > 0):
         raise damaged_plan("found keys whose threshold does not hold")
 
 
-def found_of(draws: Sequence[Draw]) -> list[Found]:
-    """Each question about found keys: μ of all its draws together, and κ. Refuses a question that none decides."""
+def found_of(queries: Sequence[Query]) -> list[Found]:
+    """Each question about found keys: μ of all its queries together, and κ. Refuses a question that none decides."""
     squares: dict[int, Fraction] = {}
     kappas: dict[int, list[Fraction]] = {}
-    for draw in draws:
-        if isinstance(draw.groups, FoundGroups):
-            which = draw.groups.which
-            squares[which] = squares.get(which, Fraction(0)) + Fraction(draw.guarantee.mu) ** 2
-            kappas.setdefault(which, []).extend([] if draw.groups.kappa is None else [draw.groups.kappa])
+    for query in queries:
+        if isinstance(query.groups, FoundGroups):
+            which = query.groups.which
+            squares[which] = squares.get(which, Fraction(0)) + Fraction(query.guarantee.mu) ** 2
+            kappas.setdefault(which, []).extend([] if query.groups.kappa is None else [query.groups.kappa])
     if any(len(each) != 1 for each in kappas.values()):
-        raise damaged_plan("found keys that no draw decides, or several do")
+        raise damaged_plan("found keys that no query decides, or several do")
     return [Found(sqrt_upward(square), kappas[which][0]) for which, square in squares.items()]
 
 
-def check_alike(draws: Sequence[Draw]) -> None:
-    """Refuse draws of one question about found keys that do not count the same people in the same groups.
+def check_alike(queries: Sequence[Query]) -> None:
+    """Refuse queries of one question about found keys that do not count the same people in the same groups.
 
-    The person who makes a key must be, in every draw, in no other groups than those that were decided about. Only rows
-    with missing values may be left out, and not by the draw that decides. No such draw shares its noise with others.
+    The person who makes a key must be, in every query, in no other groups than those that were decided about. Only rows
+    with missing values may be left out, and not by the query that decides. No such query shares its noise with others.
     """
-    found = [(draw, draw.groups) for draw in draws if isinstance(draw.groups, FoundGroups)]
-    deciding = {groups.which: (groups, draw.row_rule) for draw, groups in found if groups.kappa is not None}
-    for draw, groups in found:
-        rule = draw.row_rule
+    found = [(query, query.groups) for query in queries if isinstance(query.groups, FoundGroups)]
+    deciding = {groups.which: (groups, query.row_rule) for query, groups in found if groups.kappa is not None}
+    for query, groups in found:
+        rule = query.row_rule
         leaves_out = groups.kappa is not None and rule is not None and bool(rule.present)
         alike = _counted(groups, rule) == _counted(*deciding[groups.which])
-        if draw.tie is not None or leaves_out or not alike:
-            raise damaged_plan("draws of found keys that count other people than the one that decides")
+        if query.tie is not None or leaves_out or not alike:
+            raise damaged_plan("queries of found keys that count other people than the one that decides")
 
 
 def _counted(groups: FoundGroups, rule: RowRule | None) -> Any:
@@ -390,31 +390,31 @@ def split_keys_first(
     return Fraction(mu) ** 2 / guarantee.mu_squared, Fraction(kappa)
 
 
-def spent_by(draws: Sequence[Draw]) -> Guarantee:
-    """The μ of all draws together, rounded up: what a ledger is charged for noise."""
-    return Guarantee(mu=sqrt_upward(_square(draws)))
+def spent_by(queries: Sequence[Query]) -> Guarantee:
+    """The μ of all queries together, rounded up: what a ledger is charged for noise."""
+    return Guarantee(mu=sqrt_upward(_square(queries)))
 
 
-def _square(draws: Sequence[Draw]) -> Fraction:
-    ties = {id(draw.tie): draw.tie.guarantee for draw in draws if draw.tie is not None}
-    own = [draw.guarantee for draw in draws if draw.tie is None and not draw.is_public]
+def _square(queries: Sequence[Query]) -> Fraction:
+    ties = {id(query.tie): query.tie.guarantee for query in queries if query.tie is not None}
+    own = [query.guarantee for query in queries if query.tie is None and not query.is_public]
     return sum((Fraction(each.mu) ** 2 for each in (*ties.values(), *own)), Fraction(0))
 
 
-def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
+def check_keys(queries: Sequence[Query], guarantee: Guarantee) -> None:
     """Refuse found keys that do not fit into a stated (ε, δ) together with all noise."""
-    found = found_of(draws)
+    found = found_of(queries)
     if not found:
         return
-    check_alike(draws)
-    if any(draw.neighbours != ADD_REMOVE for draw in draws):
+    check_alike(queries)
+    if any(query.neighbours != ADD_REMOVE for query in queries):
         raise PlanError(
             "found keys under replace-one",
             "a replaced person may both show a key and hide one, and the number of people is public",
             "use add-remove",
             code="found-keys-under-replace-one",
         )
-    others = _square([draw for draw in draws if not isinstance(draw.groups, FoundGroups)])
+    others = _square([query for query in queries if not isinstance(query.groups, FoundGroups)])
     if guarantee.epsilon is None or guarantee.delta is None:
         return
     epsilon, delta = smaller_reading(guarantee.epsilon), smaller_reading(guarantee.delta)

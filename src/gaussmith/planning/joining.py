@@ -1,8 +1,8 @@
-"""Which draws of a plan share one noise: all that can, where that is better than noise of their own.
+"""Which queries of a plan share one noise: all that can, where that is better than noise of their own.
 
-Every draw is planned by itself first, with the whole guarantee. T being its total, noise of its own for each costs at
+Every query is planned by itself first, with the whole guarantee. T being its total, noise of its own for each costs at
 best (Σ √T)², with a share of μ² in proportion to √T. One noise for several replaces their terms by √T of the tie; the
-tie and the remaining draws split μ² in the same way.
+tie and the remaining queries split μ² in the same way.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gaussmith.expressions.formulas import common_filter
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.joint.parts import Body, JointPart
 from gaussmith.planning.block import Block
-from gaussmith.planning.draw import UNTOLD, AnyTie, Draw, tied
 from gaussmith.planning.joint_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.planning.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.planning.one_group import by_one_key, counted_in_groups, inside, one_choice, weight_of
+from gaussmith.planning.query import UNTOLD, AnyTie, Query, tied
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
@@ -35,7 +35,7 @@ from gaussmith.statistics.asking import ask
 if TYPE_CHECKING:
     from gaussmith.numerics.joint.ladder import Solution
     from gaussmith.planning.crossed_noise import Crossing
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.planning.plan import Plan
 
 
@@ -45,25 +45,26 @@ WORTHWHILE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Draws that are planned under one guarantee.
+    """Queries that are planned under one guarantee.
 
-    alone:      the draws, each planned with the whole guarantee
+    alone:      the queries, each planned with the whole guarantee
     scales:     what the squared errors of each are worth beside those of the others
-    plan_alone: makes draw i with noise of its own, at its share of the guarantee
-    everybody:  the row rule of all people that the draws are about
+    plan_alone: makes query i with noise of its own, at its share of the guarantee
+    everybody:  the row rule of all people that the queries are about
     whole:      whether they are all that is asked; else they are about one group, and repeated in every group
     """
 
-    alone: Sequence[Draw]
+    alone: Sequence[Query]
     scales: Sequence[float]
-    plan_alone: Callable[[int, Guarantee], Draw]
+    plan_alone: Callable[[int, Guarantee], Query]
     everybody: RowRule
     guarantee: Guarantee
     neighbours: str
     whole: bool = True
 
-    def draws(self) -> list[Draw]:
-        """The draws in their order, tied where that is better; those that only count the people of a tie come last."""
+    def queries(self) -> list[Query]:
+        """The queries in their order, tied where that is better; those that only count the people of a tie come
+        last."""
         sets = by_one_key(self.alone) if self.whole and self.neighbours == ADD_REMOVE else []
         repeated = [each for each in map(self._repeated, sets) if each is not None]
         if repeated and len(repeated[0].members) == len(self.alone):  # there is no better noise
@@ -76,12 +77,12 @@ class Questions:
 
     @cached_property
     def _roots(self) -> list[float]:
-        """√T of each draw with noise of its own, at μ = 1."""
+        """√T of each query with noise of its own, at μ = 1."""
         mu = self.guarantee.mu
-        return [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
+        return [math.sqrt(s * query.total_variance) * mu for query, s in zip(self.alone, self.scales, strict=True)]
 
-    def _joined_best(self, repeated: Sequence[_Repeated]) -> list[Draw]:
-        """The draws, tied where that is better; some by the same groups as one group that is repeated."""
+    def _joined_best(self, repeated: Sequence[_Repeated]) -> list[Query]:
+        """The queries, tied where that is better; some by the same groups as one group that is repeated."""
         roots = self._roots
         ties = self._best(roots, repeated)
         try:
@@ -100,7 +101,7 @@ class Questions:
     def _lending(
         self, ties: Sequence[AnyJoined], roots: Sequence[float]
     ) -> tuple[list[AnyJoined], list[float], Lending] | None:
-        """Ties, roots and centres where draws borrow the number of everybody from a tie; None where none should."""
+        """Ties, roots and centres where queries borrow the number of everybody from a tie; None where none should."""
         held = {i for each in ties for i in each.members}
         own = [i for i in range(len(roots)) if i not in held and not self.alone[i].is_public]
         where = self.everybody.where
@@ -134,7 +135,7 @@ class Questions:
         return ([now, *rest], changed, lending) if after**2 < before**2 * (1.0 - WORTHWHILE) else None
 
     def _best(self, roots: Sequence[float], repeated: Sequence[_Repeated]) -> list[AnyJoined]:
-        """The noises that several draws share; those by the same groups, and tables of the same keys, by themselves
+        """The noises that several queries share; those by the same groups, and tables of the same keys, by themselves
         where that is better."""
 
         def cost(ties: Sequence[AnyJoined]) -> float:
@@ -162,31 +163,32 @@ class Questions:
                     chosen, best = [*before, each], trial
         return best
 
-    def _shared(self, ties: Sequence[AnyJoined], roots: Sequence[float], lending: Lending | None = None) -> list[Draw]:
-        """The draws at their shares of the guarantee, some of them tied, some around centres that borrow from a tie."""
+    def _shared(self, ties: Sequence[AnyJoined], roots: Sequence[float], lending: Lending | None = None) -> list[Query]:
+        """The queries at their shares of the guarantee, some of them tied, some around centres that borrow from a
+        tie."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
         own = [i for i in own if not self.alone[i].is_public]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
         shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,) * len(noises)
-        draws = list(self.alone)
+        queries = list(self.alone)
         centred = {} if lending is None else lending.by_place
         for i, share in zip(own, shares[len(ties) :], strict=True):
             if i in centred:
-                draws[i] = around_centre(self.alone[i], centred[i], share, self.scales[i])
+                queries[i] = around_centre(self.alone[i], centred[i], share, self.scales[i])
                 continue
-            draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
-            draws[i] = replace(draw, scale=self.scales[i])
+            query = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
+            queries[i] = replace(query, scale=self.scales[i])
         for k, (each, share) in enumerate(zip(ties, shares, strict=False)):
-            each.tie(self, draws, share, each.apart(roots), *([tuple(centred)] if centred and k == 0 else []))
-        return draws
+            each.tie(self, queries, share, each.apart(roots), *([tuple(centred)] if centred and k == 0 else []))
+        return queries
 
     def _repeated(self, members: tuple[int, ...]) -> _Repeated | None:
-        """The plan for one group of draws by the same groups; None where doubles cannot hold it."""
+        """The plan for one group of queries by the same groups; None where doubles cannot hold it."""
         groups = one_choice([self.alone[i] for i in members])
         alone = [inside(self.alone[i]) for i in members]
-        rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
+        rules = [query.row_rule for query in alone if query.row_rule is not None]
 
-        def plan_alone(k: int, share: Guarantee) -> Draw:
+        def plan_alone(k: int, share: Guarantee) -> Query:
             return inside(self.plan_alone(members[k], share))
 
         questions = Questions(
@@ -199,7 +201,7 @@ class Questions:
             whole=False,
         )
         try:
-            found = questions.draws()
+            found = questions.queries()
             total = total_of(found) * weight_of(groups) * self.guarantee.mu**2
             require_finite(total)
         except PlanError:
@@ -207,7 +209,8 @@ class Questions:
         return _Repeated(members, groups, questions, tuple(found), math.sqrt(total))
 
     def _joined(self, taken: Container[int]) -> list[_Joined]:
-        """The other draws that can share a noise, and the best noise found for them; under replace-one each by itself.
+        """The other queries that can share a noise, and the best noise found for them; under replace-one each by
+        itself.
 
         There one person's differences in several questions are independent, and of either sign: noise of their own is
         as good as any (docs/theory.md).
@@ -223,19 +226,19 @@ class Questions:
         return [each for each in solved if each is not None]
 
     def _found(self, taken: Container[int]) -> list[tuple[int, tuple[JointPart, ...]]]:
-        """What a person adds to each of the other draws that can share a noise."""
+        """What a person adds to each of the other queries that can share a noise."""
         found: list[tuple[int, tuple[JointPart, ...]]] = []
-        for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
+        for i, (query, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
             if i in taken:
                 continue
             try:
-                found.append((i, parts_of(draw, self.everybody.where, scale)))
+                found.append((i, parts_of(query, self.everybody.where, scale)))
             except PlanError:
                 continue
         return found
 
     def _solved(self, found: Sequence[tuple[int, tuple[JointPart, ...]]]) -> _Joined | None:
-        """The best noise found for some draws; None where doubles cannot hold it."""
+        """The best noise found for some queries; None where doubles cannot hold it."""
         from gaussmith.numerics.joint.ladder import solve
 
         members, places = placed(found, self.scales)
@@ -251,27 +254,27 @@ class Questions:
         return _Joined(members, places, body, solution)
 
     def tie(
-        self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float, borrowers: tuple[int, ...] = ()
+        self, queries: list[Query], joined: _Joined, share: Guarantee, apart: float, borrowers: tuple[int, ...] = ()
     ) -> None:
-        """Tie some draws of a list; one more that counts their people is added where they need it.
+        """Join some queries of a list; one more that counts their people is added where they need it.
 
         `borrowers` are the places of those that take the number of everybody from the tie.
         """
-        from gaussmith.planning.joint_noise import Tie, kept_law
+        from gaussmith.planning.joint_noise import JointNoise, kept_law
 
         members, places, found = joined.members, joined.places, joined.solution
         assert found is not None
         where, people = self.everybody.where, None
         if found.lift.counted:
-            people = next((k for k, i in enumerate(members) if counts_everybody(draws[i], where)), None)
+            people = next((k for k, i in enumerate(members) if counts_everybody(queries[i], where)), None)
             if people is None:
-                draws.append(_count_people(self.everybody, self.guarantee))
+                queries.append(_count_people(self.everybody, self.guarantee))
                 people = len(members)
-                members, places = (*members, len(draws) - 1), (*places, Place(None, 0, 1.0))
+                members, places = (*members, len(queries) - 1), (*places, Place(None, 0, 1.0))
         with within_doubles():
             law = kept_law(joined.body, self.neighbours, found.law)
-        tie = Tie.of(
-            [draws[i] for i in members],
+        tie = JointNoise.of(
+            [queries[i] for i in members],
             members=members,
             places=places,
             people=people,
@@ -286,15 +289,15 @@ class Questions:
         )
         with within_doubles():
             for i, place in zip(members, places, strict=True):
-                draws[i] = tied(draws[i], tie, place)
-                require_finite(draws[i].block.standard_errors, draws[i].total_variance)
+                queries[i] = tied(queries[i], tie, place)
+                require_finite(queries[i].block.standard_errors, queries[i].total_variance)
         for i in borrowers:
-            draws[i] = lent_by(draws[i], tie)
+            queries[i] = lent_by(queries[i], tie)
 
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Draws that can share a noise: which, where they are in the body, and the noise that was found.
+    """Queries that can share a noise: which, where they are in the body, and the noise that was found.
 
     `total` stands for that of the noise where others take the number of everybody from it.
     """
@@ -332,23 +335,23 @@ class _Joined:
     def tie(
         self,
         questions: Questions,
-        draws: list[Draw],
+        queries: list[Query],
         share: Guarantee,
         apart: float,
         borrowers: tuple[int, ...] = (),
     ) -> None:
-        """Tie the draws in a list of all."""
-        questions.tie(draws, self, share, apart, borrowers)
+        """Join the queries in a list of all."""
+        questions.tie(queries, self, share, apart, borrowers)
 
     def is_better(self, roots: Sequence[float]) -> bool:
-        """Whether the draws are tied: groups where that saves something, questions unless that costs something."""
+        """Whether the queries are tied: groups where that saves something, questions unless that costs something."""
         save = WORTHWHILE if len(self.members) == 1 else -1e-9
         return self.root**2 < self.apart(roots) ** 2 * (1.0 - save)
 
 
 @dataclass(frozen=True, eq=False)
 class _Repeated:
-    """Draws by the same groups, planned as one group that is repeated: its noises, at the guarantee of all.
+    """Queries by the same groups, planned as one group that is repeated: its noises, at the guarantee of all.
 
     `root` is √T over all groups, at μ = 1.
     """
@@ -356,33 +359,33 @@ class _Repeated:
     members: tuple[int, ...]
     groups: Groups
     questions: Questions
-    found: tuple[Draw, ...]
+    found: tuple[Query, ...]
     root: float
 
     def apart(self, roots: Sequence[float]) -> float:
         """Σ √T with noise of its own for each."""
         return sum(roots[i] for i in self.members)
 
-    def tie(self, questions: Questions, draws: list[Draw], share: Guarantee, apart: float) -> None:
-        """Put the noises of one group, at this share, into a list of all draws; each is drawn anew in every group."""
+    def tie(self, questions: Questions, queries: list[Query], share: Guarantee, apart: float) -> None:
+        """Put the noises of one group, at this share, into a list of all queries; each is drawn anew in every group."""
         own = self.questions
         found = self.found
         if share != own.guarantee:
             alone = [own.plan_alone(k, share) for k in range(len(self.members))]
-            found = tuple(replace(own, alone=alone, guarantee=share).draws())
+            found = tuple(replace(own, alone=alone, guarantee=share).queries())
         places = list(self.members)
-        like = next(draws[i] for i in places if draws[i].groups is not None)
+        like = next(queries[i] for i in places if queries[i].groups is not None)
         for each in found[len(places) :]:
-            places.append(len(draws))
-            draws.append(counted_in_groups(each, like))
+            places.append(len(queries))
+            queries.append(counted_in_groups(each, like))
         for i, each in zip(places, found, strict=True):
-            outer = draws[i]
+            outer = queries[i]
             if each.tie is None and outer.groups is None:
-                draws[i] = replace(questions.plan_alone(i, each.guarantee), scale=each.scale)
+                queries[i] = replace(questions.plan_alone(i, each.guarantee), scale=each.scale)
             elif each.tie is None:
-                draws[i] = replace(outer, block=each.block, guarantee=each.guarantee, scale=each.scale)
+                queries[i] = replace(outer, block=each.block, guarantee=each.guarantee, scale=each.scale)
         for tie in {id(each.tie): each.tie for each in found if each.tie is not None}.values():
-            own_tie = cast("Tie", tie)
+            own_tie = cast("JointNoise", tie)
             moved = replace(
                 own_tie,
                 members=tuple(places[k] for k in own_tie.members),
@@ -391,51 +394,53 @@ class _Repeated:
                 apart=tie.apart * weight_of(self.groups),
             )
             for i, place in zip(moved.members, moved.places, strict=True):
-                draws[i] = tied(draws[i], moved, place)
+                queries[i] = tied(queries[i], moved, place)
             for i in moved.borrowers:
-                draws[i] = replace(draws[i], block=replace(draws[i].block, lender=moved))
+                queries[i] = replace(queries[i], block=replace(queries[i].block, lender=moved))
 
 
 AnyJoined: TypeAlias = "_Joined | Crossing | _Repeated"
 
 
-def total_of(draws: Sequence[Draw]) -> float:
-    """The weighted total of the noises of some draws, each once."""
-    ties = {id(draw.tie): draw.tie for draw in draws if draw.tie is not None}
-    own = (draw.scale * draw.total_variance for draw in draws if draw.tie is None)
+def total_of(queries: Sequence[Query]) -> float:
+    """The weighted total of the noises of some queries, each once."""
+    ties = {id(query.tie): query.tie for query in queries if query.tie is not None}
+    own = (query.scale * query.total_variance for query in queries if query.tie is None)
     return sum(tie.total_variance for tie in ties.values()) + sum(own)
 
 
-def scale_of(draw: Draw) -> float:
-    """What the squared errors of a draw are worth beside others: relative to what one person can change, on average.
+def scale_of(query: Query) -> float:
+    """What the squared errors of a query are worth beside others: relative to what one person can change, on average.
 
     Weights that were given say how the answers of one question compare with each other, not with other questions.
     """
-    return scales_of([draw, draw], [{0}, {1}])[0]
+    return scales_of([query, query], [{0}, {1}])[0]
 
 
-def scales_of(draws: Sequence[Draw], asking: Sequence[set[int]]) -> list[float]:
-    """The same for draws of several questions: `asking` has the questions of each, which have one scale each."""
-    if len(draws) == 1:
+def scales_of(queries: Sequence[Query], asking: Sequence[set[int]]) -> list[float]:
+    """The same for queries of several questions: `asking` has the questions of each, which have one scale each."""
+    if len(queries) == 1:
         return [1.0]
-    families: list[tuple[set[int], set[int]]] = []  # questions that have a draw in common, and their draws
+    families: list[tuple[set[int], set[int]]] = []  # questions that have a query in common, and their queries
     for i, questions in enumerate(asking):
         joined = [family for family in families if family[0] & questions]
         families = [family for family in families if not family[0] & questions]
         some = set.union(questions, *(asked for asked, _ in joined)), set.union({i}, *(held for _, held in joined))
         families.append(some)
-    found = [1.0] * len(draws)
+    found = [1.0] * len(queries)
     for _, members in families:
-        widths = [width for i in members for width in _relative_weights(draws[i])]
+        widths = [width for i in members for width in _relative_weights(queries[i])]
         for i in members:
-            by_rule = draws[i].block.answers.weighting == "relative" or free_marks(draws[i].block.domain) is not None
+            by_rule = (
+                queries[i].block.answers.weighting == "relative" or free_marks(queries[i].block.domain) is not None
+            )
             found[i] = 1.0 if by_rule or not widths else float(1.0 / np.mean(widths))
     return found
 
 
-def _relative_weights(draw: Draw) -> list[float]:
+def _relative_weights(query: Query) -> list[float]:
     """How much the squared error of each answer matters relative to what one person can change in it."""
-    features, domain = draw.block.problem.features, draw.block.domain
+    features, domain = query.block.problem.features, query.block.domain
     if features.is_linear or not features.size or free_marks(domain) is not None:
         return []
     asked = features.index != rows_coordinate(domain)
@@ -444,7 +449,7 @@ def _relative_weights(draw: Draw) -> list[float]:
 
 
 def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -> RowRule:
-    """The row rule of all people that some draws are about: those that pass the filter of all, else `where`.
+    """The row rule of all people that some queries are about: those that pass the filter of all, else `where`.
 
     Under replace-one it is everybody in the table: only their number is public.
     """
@@ -462,34 +467,34 @@ def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -
     return RowRule((), rules[0].unit, columns=tuple(shared.items()), where=where)
 
 
-def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
-    """Draws that were tied each by itself in one list, those that count people for them last."""
-    from gaussmith.planning.joint_noise import Tie
+def placed_again(queries: Sequence[Query], people: Sequence[Query]) -> list[Query]:
+    """Queries that were tied each by itself in one list, those that count people for them last."""
+    from gaussmith.planning.joint_noise import JointNoise
 
-    found = [*draws, *people]
-    for tie in {id(draw.tie): draw.tie for draw in found if draw.tie is not None}.values():
-        members = tuple(i for i, draw in enumerate(found) if draw.tie is tie)
-        if isinstance(tie, Tie):
-            borrowers = tuple(i for i, draw in enumerate(found) if draw.block.lender is tie)
+    found = [*queries, *people]
+    for tie in {id(query.tie): query.tie for query in found if query.tie is not None}.values():
+        members = tuple(i for i, query in enumerate(found) if query.tie is tie)
+        if isinstance(tie, JointNoise):
+            borrowers = tuple(i for i, query in enumerate(found) if query.block.lender is tie)
             moved: AnyTie = replace(tie, members=members, borrowers=borrowers)
         else:
             moved, borrowers = replace(tie, members=members), ()
         for i, place in zip(members, tie.places, strict=True):
             found[i] = tied(found[i], moved, place)
         for i in borrowers:
-            assert isinstance(moved, Tie)
+            assert isinstance(moved, JointNoise)
             found[i] = replace(found[i], block=replace(found[i].block, lender=moved))
     return found
 
 
-def _count_people(rule: RowRule, guarantee: Guarantee) -> Draw:
-    """The draw that counts people for the others; no question asks for their number."""
+def _count_people(rule: RowRule, guarantee: Guarantee) -> Query:
+    """The query that counts people for the others; no question asks for their number."""
     from gaussmith.domains.box import Records
 
     domain = Records()
     silent = Answers.of(ask(domain, count=True).features, [], "equal")
     block = Block(Problem(domain, silent.features, ADD_REMOVE), silent, guarantee, UNTOLD, domain.centre)
-    return Draw(block, guarantee, ADD_REMOVE, row_rule=rule)
+    return Query(block, guarantee, ADD_REMOVE, row_rule=rule)
 
 
 # What questions cost each other, and how errors that are stated beforehand are kept.
@@ -506,9 +511,9 @@ def question_shares(plan: Plan) -> dict[str, float]:
     found = {}
     for slot in plan.slots:
         if slot.name in plan.questions:
-            draws = [plan.draws[i] for i in slot.draws]
-            shares = {id(draw.tie or draw): draw.share_of(plan.guarantee) for draw in draws}
-            lenders = [draw.block.lender for draw in draws if draw.block.lender is not None]
+            queries = [plan.queries[i] for i in slot.queries]
+            shares = {id(query.tie or query): query.share_of(plan.guarantee) for query in queries}
+            lenders = [query.block.lender for query in queries if query.block.lender is not None]
             shares |= {id(tie): (tie.guarantee.mu / plan.guarantee.mu) ** 2 for tie in lenders}
             found[slot.name] = sum(shares.values())
     return found
@@ -517,43 +522,45 @@ def question_shares(plan: Plan) -> dict[str, float]:
 def question_costs(plan: Plan) -> dict[str, float]:
     """By how much larger the total squared error of all other questions is because a question is asked, as a factor.
 
-    Questions of the same draws are counted together. Without the others a question costs nobody anything: 1.
+    Questions of the same queries are counted together. Without the others a question costs nobody anything: 1.
     """
     found: dict[tuple[int, ...], float] = {}
     for slot in plan.slots:
-        if slot.draws not in found:
-            found[slot.draws] = _cost(plan, slot.draws)
-    return {slot.name: found[slot.draws] for slot in plan.slots}
+        if slot.queries not in found:
+            found[slot.queries] = _cost(plan, slot.queries)
+    return {slot.name: found[slot.queries] for slot in plan.slots}
 
 
 def _cost(plan: Plan, asked: Sequence[int]) -> float:
-    """The others' total beside some draws, over what it would be without them."""
-    some = [plan.draws[i] for i in asked]
-    lenders = {id(draw.block.lender) for draw in plan.draws if draw.block.lender is not None}
-    touched = [tie for tie in plan.ties if any(draw.tie is tie for draw in some) or id(tie) in lenders]
-    lent = [draw for draw in plan.draws if draw.block.lender is not None]
-    taken = [*lent, *(draw for draw in some if draw.tie is None), *touched]
+    """The others' total beside some queries, over what it would be without them."""
+    some = [plan.queries[i] for i in asked]
+    lenders = {id(query.block.lender) for query in plan.queries if query.block.lender is not None}
+    touched = [tie for tie in plan.ties if any(query.tie is tie for query in some) or id(tie) in lenders]
+    lent = [query for query in plan.queries if query.block.lender is not None]
+    taken = [*lent, *(query for query in some if query.tie is None), *touched]
     others = [each for each in plan.noises if not any(each is one for one in taken)]
     roots = [math.sqrt(each.scale * each.price) * each.guarantee.mu for each in others]
-    own = sum((draw.scale if draw.place is None else draw.place.scale) * draw.price for draw in some)
+    own = sum((query.scale if query.place is None else query.place.scale) * query.price for query in some)
     for tie in touched:
         gone = [k for k, i in enumerate(tie.members) if i in asked]
-        draws = [plan.draws[k] for k in tie.members]
-        roots.append(_lent_without(plan, tie, draws, gone, asked) if tie.lent_to else tie.root_without(draws, gone))
+        queries = [plan.queries[k] for k in tie.members]
+        roots.append(_lent_without(plan, tie, queries, gone, asked) if tie.lent_to else tie.root_without(queries, gone))
     without = (sum(roots) / plan.guarantee.mu) ** 2
     return (plan.price - own) / without if without else 1.0
 
 
-def _lent_without(plan: Plan, tie: AnyTie, draws: Sequence[Draw], gone: Sequence[int], asked: Sequence[int]) -> float:
+def _lent_without(
+    plan: Plan, tie: AnyTie, queries: Sequence[Query], gone: Sequence[int], asked: Sequence[int]
+) -> float:
     """Σ √T at μ = 1 of a tie and of those that borrow from it, without some of either."""
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.joint_noise import JointNoise
 
-    assert isinstance(tie, Tie)
-    left = [(i, tie.seen(plan.draws[i]), plan.draws[i].scale) for i in tie.lent_to if i not in asked]
-    borrowers, body = find_borrowers(left, tie.where), tie.body_without(draws, gone)
+    assert isinstance(tie, JointNoise)
+    left = [(i, tie.seen(plan.queries[i]), plan.queries[i].scale) for i in tie.lent_to if i not in asked]
+    borrowers, body = find_borrowers(left, tie.where), tie.body_without(queries, gone)
     if not borrowers or (len(borrowers) == 1 and not body.parts and not body.people_weight):
-        alone = sum(math.sqrt(scale * draw.block.bounding_law.lower) for _, draw, scale in left)
-        return tie.root_without(draws, gone) + alone * math.sqrt(tie.times)
+        alone = sum(math.sqrt(scale * query.block.bounding_law.lower) for _, query, scale in left)
+        return tie.root_without(queries, gone) + alone * math.sqrt(tie.times)
 
     def others(worth: float) -> tuple[float, float]:
         from gaussmith.numerics.joint.ladder import solve
@@ -567,8 +574,8 @@ def _lent_without(plan: Plan, tie: AnyTie, draws: Sequence[Draw], gone: Sequence
     return root * math.sqrt(tie.times)
 
 
-def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[Draw]:
-    """The draws in which no sum, count or cell of a limited question has a larger standard error than its limit.
+def queries_within(questions: Questions, limits: Sequence[float | None]) -> list[Query]:
+    """The queries in which no sum, count or cell of a limited question has a larger standard error than its limit.
 
     A question that would exceed its limit is worth more until it just keeps it (a Lagrange multiplier), and those that
     keep it anyway are left alone; so the total of all others is as small as it can be.
@@ -584,20 +591,22 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
             )
     scales = list(questions.scales)
     for _ in range(MAX_ROUNDS):
-        draws = replace(questions, scales=scales).draws()
+        queries = replace(questions, scales=scales).queries()
         settled = True
         for i, limit in enumerate(limits):
             if limit is None:
                 continue
-            excess = _largest_error(draws[i]) / limit
+            excess = _largest_error(queries[i]) / limit
             least = questions.scales[i]
             settled = settled and (1 - CLOSE <= excess <= 1 or (excess < 1 and scales[i] <= least))
             # Errors go down as the fourth root of the worth where a question has little of the guarantee.
             aim = excess / (1 - CLOSE / 2)
             scales[i] = max(least, scales[i] * aim**4)
         if settled:
-            return draws
-    reached = max(_largest_error(draw) / limit for draw, limit in zip(draws, limits, strict=False) if limit is not None)
+            return queries
+    reached = max(
+        _largest_error(query) / limit for query, limit in zip(queries, limits, strict=False) if limit is not None
+    )
     raise PlanError(
         "error_at_most of several questions",
         f"together they cannot be kept: some error would be {reached:.3g} times its limit",
@@ -606,15 +615,15 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
     )
 
 
-def _only(questions: Questions, i: int) -> Draw:
-    """The draw of one question, if nothing else were asked."""
+def _only(questions: Questions, i: int) -> Query:
+    """The query of one question, if nothing else were asked."""
 
-    def plan_alone(_: int, share: Guarantee) -> Draw:
+    def plan_alone(_: int, share: Guarantee) -> Query:
         return questions.plan_alone(i, share)
 
-    return replace(questions, alone=[questions.alone[i]], scales=[1.0], plan_alone=plan_alone).draws()[0]
+    return replace(questions, alone=[questions.alone[i]], scales=[1.0], plan_alone=plan_alone).queries()[0]
 
 
-def _largest_error(draw: Draw) -> float:
-    """Of the sums, counts and cells of a draw: the largest standard error."""
-    return float(np.max([block.standard_errors[~block.answers.divided] for block in draw.blocks]))
+def _largest_error(query: Query) -> float:
+    """Of the sums, counts and cells of a query: the largest standard error."""
+    return float(np.max([block.standard_errors[~block.answers.divided] for block in query.blocks]))

@@ -1,11 +1,11 @@
-"""A tie: one noise for several draws, because every person is in all of them at once.
+"""A tie: one noise for several queries, because every person is in all of them at once.
 
 A person is one vector over all questions, so noise that fits the whole vector is smaller than noise that fits each
-question by itself. The draws of a tie keep their own tables, groups and answers; what they share is the lift
+question by itself. The queries of a tie keep their own tables, groups and answers; what they share is the lift
 (`numerics.tied`), its noise, and one number of people.
 
-What a tie may assume of a person follows from the draws alone (`make_body`), also when a plan is read from a file: how
-many groups there are, how many of them a person is in, and whether everybody who is counted is in a draw.
+What a tie may assume of a person follows from the queries alone (`make_body`), also when a plan is read from a file:
+how many groups there are, how many of them a person is in, and whether everybody who is counted is in a query.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Law, Problem, check_law, free_marks, refused_law
+from gaussmith.domains.domain import Domain, Problem, WorstCase, check_law, free_marks, refused_law
 from gaussmith.domains.groups import Groups
-from gaussmith.domains.strategies import Shape
+from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.joint.lift import TiedLift
 from gaussmith.numerics.joint.parts import Body
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
 from gaussmith.numerics.threads import single_threaded
-from gaussmith.planning.certified_grid import NOISE_BITS, JointNoise, certified_lift
+from gaussmith.planning.certified_grid import NOISE_BITS, SharedNoise, certified_lift
 from gaussmith.planning.joint_people import (
     NAME,
     JointPeople,
@@ -50,10 +50,10 @@ from gaussmith.privacy.neighbours import ADD_REMOVE, check
 
 if TYPE_CHECKING:
     from gaussmith.numerics.joint.law import TypesLaw
-    from gaussmith.planning.draw import Draw
+    from gaussmith.planning.query import Query
 
 
-# What is read back from tied noise: the features of each draw, and the noise in them.
+# What is read back from tied noise: the features of each query, and the noise in them.
 
 
 def tied_total(lift: TiedLift, body: Body) -> float:
@@ -77,26 +77,26 @@ def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
 
 
 def tied_shape(
-    draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, groups: Mapping[int, int] | None = None
-) -> Shape:
-    """The shape of the noise in one group of a draw, or in several added up: features of unit noise of their own.
+    query: Query, tie_lift: TiedLift, place: Place, where: str | None, groups: Mapping[int, int] | None = None
+) -> Strategy:
+    """The shape of the noise in one group of a query, or in several added up: features of unit noise of their own.
 
     `groups` says how many of each part are added up; without it, one of the first. The lift of the shape is empty: a
-    tied draw is lifted with all others of its tie.
+    tied query is lifted with all others of its tie.
     """
     none: Matrix = Dense(np.zeros((0, 0)))
-    problem = draw.block.problem
-    if free_marks(draw.block.domain) is not None:
+    problem = query.block.problem
+    if free_marks(query.block.domain) is not None:
         assert place.part is not None
         same, between = tie_lift.covariance(place.part, place.part)
         counted = bool(problem.count_weight)
         people = tie_lift.people_variance if counted else 0.0
         beside = float(tie_lift.people_covariance(place.part)[0]) if counted else 0.0
         features = alike_features(
-            draw.block.domain.dimension, float(same[0, 0]), float(between[0, 0]), counted, beside, people
+            query.block.domain.dimension, float(same[0, 0]), float(between[0, 0]), counted, beside, people
         )
-        return Shape(NAME, none, features, counted)
-    everybody = counts_everybody(draw, where)
+        return Strategy(NAME, none, features, counted)
+    everybody = counts_everybody(query, where)
     rows, counted = feature_rows(problem), bool(problem.count_weight)
     if place.part is None:
         covariance = np.array([[tie_lift.people_variance]])
@@ -109,7 +109,7 @@ def tied_shape(
             for other, m in groups.items():
                 if other != one:
                     covariance += n * m * tie_lift.covariance(one, other)[1]
-    return Shape(NAME, none, Dense(rows[:, : len(covariance)] @ _root(covariance)), counted)
+    return Strategy(NAME, none, Dense(rows[:, : len(covariance)] @ _root(covariance)), counted)
 
 
 def feature_rows(problem: Problem[Domain]) -> Array:
@@ -146,14 +146,14 @@ def alike_features(size: int, variance: float, between: float, counted: bool, be
 
 
 def shared_covariance(
-    tie: Tie, one: Draw, other: Draw, same_group: bool = False, classes: tuple[int, int] = (0, 0)
+    tie: JointNoise, one: Query, other: Query, same_group: bool = False, classes: tuple[int, int] = (0, 0)
 ) -> Array:
-    """Of the noise in the features of a group of one tied draw with that of another draw's, or of the same group.
+    """Of the noise in the features of a group of one tied query with that of another query's, or of the same group.
 
     `classes` says which of their weights the groups have, where they weigh differently.
     """
-    left, right = (_core_rows(draw, tie) for draw in (one, other))
-    places = [None if draw.place is None else draw.place.part for draw in (one, other)]
+    left, right = (_core_rows(query, tie) for query in (one, other))
+    places = [None if query.place is None else query.place.part for query in (one, other)]
     cores = [None if q is None else q + at for q, at in zip(places, classes, strict=True)]
     people = tie.lift.people_variance if tie.lift.counted else 0.0
     found = np.zeros((left.shape[1], right.shape[1]))
@@ -168,26 +168,26 @@ def shared_covariance(
     return np.asarray(left @ found @ right.T) * tie.noise_scale**2
 
 
-def _core_rows(draw: Draw, tie: Tie) -> Array:
-    """What each feature of a draw takes from the core of one group, and from the number of people if it uses that."""
-    if free_marks(draw.block.domain) is None:
-        return feature_rows(draw.block.problem)
-    counted = bool(draw.block.problem.count_weight)
+def _core_rows(query: Query, tie: JointNoise) -> Array:
+    """What each feature of a query takes from the core of one group, and from the number of people if it uses that."""
+    if free_marks(query.block.domain) is None:
+        return feature_rows(query.block.problem)
+    counted = bool(query.block.problem.count_weight)
     return np.eye(2) if counted else np.eye(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Tie(JointNoise):
-    """The noise of several draws of a plan: `members` are their places among its draws.
+class JointNoise(SharedNoise):
+    """The noise of several queries of a plan: `members` are their places among its queries.
 
     people:  which member counts all people that the lift speaks of; None where it does not take their number
-    where:   the filter that everybody who is counted passes, in every draw
-    groups:  where all draws are by the same groups: the noise is that of one group, and is drawn anew in each. Body,
+    where:   the filter that everybody who is counted passes, in every query
+    groups:  where all queries are by the same groups: the noise is that of one group, and is drawn anew in each. Body,
              lift and law are then those of one group; totals and bounds are over all groups.
 
     Guarantee: ‖lift · s‖ is certified in exact integers for all people of the body. With groups a person is in one of
-    them for all draws (`one_group.one_choice`), and changes what that group's noise hides alone: the body of one group
-    is enough.
+    them for all queries (`one_group.one_choice`), and changes what that group's noise hides alone: the body of one
+    group is enough.
     """
 
     members: tuple[int, ...]
@@ -199,45 +199,45 @@ class Tie(JointNoise):
     neighbours: str
     how: str
     """By which of the ways in `numerics.tied` the lift was found."""
-    law: Law | None
+    law: WorstCase | None
     """The law on people that bounds every noise, known from planning; else one is found when asked."""
     apart: float
-    """What the total would be if every draw had noise of its own, at the best shares."""
+    """What the total would be if every query had noise of its own, at the best shares."""
     body: Body = field(repr=False)
-    """What one person adds, from the draws: whatever it is in one of them, it may be anything in the others."""
+    """What one person adds, from the queries: whatever it is in one of them, it may be anything in the others."""
     people_sets: tuple[tuple[JointPeople, ...], ...] = field(repr=False)
-    """People who can exist, in sets of draws whose bounds add up; one or two ways to divide the draws."""
+    """People who can exist, in sets of queries whose bounds add up; one or two ways to divide the queries."""
     extents: tuple[Array, ...] = field(repr=False)
     """The integer that stands for 1 in each column of each part."""
     borrowers: tuple[int, ...] = ()
-    """The places of draws that take the noisy number of everybody from this noise, and have noise of their own."""
+    """The places of queries that take the noisy number of everybody from this noise, and have noise of their own."""
     groups: Groups | None = None
 
     @classmethod
-    def of(cls, draws: Sequence[Draw], **fields: Any) -> Tie:
-        """The tie of these draws, its members in order; refuses a lift that is not one of theirs."""
+    def of(cls, queries: Sequence[Query], **fields: Any) -> JointNoise:
+        """The tie of these queries, its members in order; refuses a lift that is not one of theirs."""
         places, people, where, lift = (fields[name] for name in ("places", "people", "where", "lift"))
         if fields.get("groups") is not None:
-            draws = _inside(draws, fields["groups"])
-        check_common(draws, where)
+            queries = _inside(queries, fields["groups"])
+        check_common(queries, where)
         if where is not None and fields["neighbours"] != ADD_REMOVE:
             raise damaged_plan("a filter of everybody under replace-one")
-        body = make_body(draws, places, where)
+        body = make_body(queries, places, where)
         if lift.counted != (people is not None):
             raise damaged_plan("a lift that does not fit its people")
-        if people is not None and not (0 <= people < len(draws) and counts_everybody(draws[people], where)):
-            raise damaged_plan("people counted by a draw of some")
+        if people is not None and not (0 <= people < len(queries) and counts_everybody(queries[people], where)):
+            raise damaged_plan("people counted by a query of some")
         sizes = [(part.groups, part.width) for part in body.parts]
         if list(zip(lift.groups, lift.widths, strict=True)) != sizes:
-            raise damaged_plan("a lift that does not fit its draws")
-        ways = [[JointPeople(tuple(range(len(draws))), body)]]
-        if fields["neighbours"] == ADD_REMOVE:  # else only groups of one draw share a noise
-            found = possible_people(draws, [place.scale for place in places], range(len(draws)), where)
-            rules = {(draw.row_rule or RowRule(())).where for draw in draws}
+            raise damaged_plan("a lift that does not fit its queries")
+        ways = [[JointPeople(tuple(range(len(queries))), body)]]
+        if fields["neighbours"] == ADD_REMOVE:  # else only groups of one query share a noise
+            found = possible_people(queries, [place.scale for place in places], range(len(queries)), where)
+            rules = {(query.row_rule or RowRule(())).where for query in queries}
             (first, *others), *_ = found
             if others or first.times != 1.0 or first.full or (len(rules) == 1 and rules != {where}):
                 fields["law"], ways = None, found  # a law on the body would be about people who cannot exist
-        return cls(**fields, body=body, people_sets=tuple(map(tuple, ways)), extents=extents_of(draws, places, body))
+        return cls(**fields, body=body, people_sets=tuple(map(tuple, ways)), extents=extents_of(queries, places, body))
 
     # -- privacy ----------------------------------------------------------------------------------------------------
 
@@ -261,14 +261,14 @@ class Tie(JointNoise):
         ]
         return self.lift.scaled(units, 1.0, scale)
 
-    def certify(self, draws: Sequence[Draw]) -> None:
-        """Check in exact arithmetic that the draws of a plan keep the guarantee; raises PlanError otherwise."""
-        same = [draw.tie is self for draw in draws] == [i in self.members for i in range(len(draws))]
+    def certify(self, queries: Sequence[Query]) -> None:
+        """Check in exact arithmetic that the queries of a plan keep the guarantee; raises PlanError otherwise."""
+        same = [query.tie is self for query in queries] == [i in self.members for i in range(len(queries))]
         if same:
-            members = [draws[i] for i in self.members]
+            members = [queries[i] for i in self.members]
             if self.groups is not None:
-                _inside([draws[i] for i in (*self.members, *self.borrowers)], self.groups)
-            members = [self.seen(draw) for draw in members]
+                _inside([queries[i] for i in (*self.members, *self.borrowers)], self.groups)
+            members = [self.seen(query) for query in members]
             check_common(members, self.where)
             body = make_body(members, self.places, self.where)
             extents = extents_of(members, self.places, body)
@@ -277,15 +277,15 @@ class Tie(JointNoise):
             same = same and body.families == self.body.families
             same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
-            raise damaged_plan("a tie of other draws")
-        for i, draw in enumerate(draws):
-            if (draw.block.lender is self) != (i in self.borrowers):
+            raise damaged_plan("a tie of other queries")
+        for i, query in enumerate(queries):
+            if (query.block.lender is self) != (i in self.borrowers):
                 raise lent_to_others()
         if self.borrowers:
-            lent = [self.seen(draws[i]) for i in self.borrowers]
-            check_common([*(self.seen(draws[i]) for i in self.members), *lent], self.where)
-            for draw in lent:
-                check_borrower(draw, self)
+            lent = [self.seen(queries[i]) for i in self.borrowers]
+            check_common([*(self.seen(queries[i]) for i in self.members), *lent], self.where)
+            for query in lent:
+                check_borrower(query, self)
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
@@ -319,20 +319,20 @@ class Tie(JointNoise):
         """What one group is worth, over all groups."""
         return 1.0 if self.groups is None else weight_of(self.groups)
 
-    def seen(self, draw: Draw) -> Draw:  # type: ignore[override]
-        return draw if self.groups is None else inside(draw)
+    def seen(self, query: Query) -> Query:  # type: ignore[override]
+        return query if self.groups is None else inside(query)
 
     # -- how good it is ---------------------------------------------------------------------------------------------
 
     @cached_property
     @single_threaded()
     def total_variance(self) -> float:
-        """The weighted total of all answers of all draws, each draw's taken by its scale."""
+        """The weighted total of all answers of all queries, each query's taken by its scale."""
         return tied_total(self.lift, self.body) * self.noise_scale**2 * self.times
 
     @cached_property
     @single_threaded()
-    def bounding_law(self) -> Law:
+    def bounding_law(self) -> WorstCase:
         """The law on people that proves the lower bound."""
         if self.law is not None:
             return replace(self.law, lower=self._everywhere(self.law.lower))
@@ -345,7 +345,7 @@ class Tie(JointNoise):
         """The bound of all groups, from that of one; rounded down."""
         return lower if self.groups is None else lower * self.times * (1.0 - 2.0**-40)
 
-    def proven(self, law: Law) -> float:
+    def proven(self, law: WorstCase) -> float:
         """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
         if law.kind != "types":
             raise refused_law()
@@ -355,45 +355,48 @@ class Tie(JointNoise):
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
-    def cores(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
-        """The cores of the groups of each part, from those of every member as seen: pooled draws follow each other."""
+    def cores(self, queries: Sequence[Query], members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
+        """The cores of the groups of each part, from those of every member as seen: pooled queries follow each
+        other."""
         found: list[list[Sequence[int]]] = [[] for _ in self.body.parts]
-        for draw, place, groups in zip(draws, self.places, members, strict=True):
-            for q, places in parts_by_groups(draw, place):
+        for query, place, groups in zip(queries, self.places, members, strict=True):
+            for q, places in parts_by_groups(query, place):
                 found[q] += groups if places is None else [groups[i] for i in places]
         return found
 
-    def lifted(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
+    def lifted(self, queries: Sequence[Query], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
         """The integers to which the noise is added, from the cores of every member and the number of people."""
-        return self.grid[0].exact_times(self.cores(draws, members), people)
+        return self.grid[0].exact_times(self.cores(queries, members), people)
 
     def is_steady(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> bool:
         """Whether the tables of all members can be of the same rows: those of a tie are read apart."""
         return True
 
-    def shapes_of(self, draw: Draw, place: Place) -> list[Shape]:
-        """The noise in one group of a draw: of each weight where its groups weigh differently."""
+    def shapes_of(self, query: Query, place: Place) -> list[Strategy]:
+        """The noise in one group of a query: of each weight where its groups weigh differently."""
         if self.groups is not None:
-            return [self.shape_of_sum(draw, place, (0,))]
-        several = [q for q, places in parts_by_groups(draw, place) if places is not None]
-        each = [tied_shape(draw, self.lift, place, self.where, {q: 1}) for q in several]
-        return each or [tied_shape(draw, self.lift, place, self.where)]
+            return [self.shape_of_sum(query, place, (0,))]
+        several = [q for q, places in parts_by_groups(query, place) if places is not None]
+        each = [tied_shape(query, self.lift, place, self.where, {q: 1}) for q in several]
+        return each or [tied_shape(query, self.lift, place, self.where)]
 
-    def shape_of_sum(self, draw: Draw, place: Place, groups: Sequence[int]) -> Shape:
-        """The noise in several groups of a draw added up."""
+    def shape_of_sum(self, query: Query, place: Place, groups: Sequence[int]) -> Strategy:
+        """The noise in several groups of a query added up."""
         if self.groups is not None:
-            shape = tied_shape(self.seen(draw), self.lift, place, self.where)
+            shape = tied_shape(self.seen(query), self.lift, place, self.where)
             rows = shape.features.dense()
-            if draw.groups is None:  # every value of a histogram has noise of its own
+            if query.groups is None:  # every value of a histogram has noise of its own
                 deviation = float(np.sqrt((rows * rows).sum()))
-                return replace(shape, features=Exchangeable(draw.block.domain.dimension, deviation, 0.0), counted=False)
+                return replace(
+                    shape, features=Exchangeable(query.block.domain.dimension, deviation, 0.0), counted=False
+                )
             return shape if len(groups) == 1 else replace(shape, features=Dense(rows * math.sqrt(len(groups))))
-        chosen, of_parts = set(groups), parts_by_groups(draw, place)
+        chosen, of_parts = set(groups), parts_by_groups(query, place)
         numbers = {q: len(chosen if places is None else chosen.intersection(places)) for q, places in of_parts}
-        return tied_shape(draw, self.lift, place, self.where, numbers)
+        return tied_shape(query, self.lift, place, self.where, numbers)
 
-    def covariance_of(self, one: Draw, other: Draw, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
-        """Of the noise in the features of a group of one draw with those of another's, or of the same group.
+    def covariance_of(self, one: Query, other: Query, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
+        """Of the noise in the features of a group of one query with those of another's, or of the same group.
 
         `classes` says which of their weights the groups have, where they weigh differently.
         """
@@ -403,48 +406,48 @@ class Tie(JointNoise):
         found = shared_covariance(self, self.seen(one), self.seen(other), same)
         return found if same_keys else np.zeros_like(found)
 
-    def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
+    def root_without(self, queries: Sequence[Query], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
         from gaussmith.numerics.joint.ladder import solve
 
-        body = self.body_without(draws, gone)
+        body = self.body_without(queries, gone)
         total = solve(body, self.neighbours).total if body.parts else body.people_weight
         return math.sqrt(total * self.times)
 
-    def body_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> Body:
+    def body_without(self, queries: Sequence[Query], gone: Sequence[int]) -> Body:
         """What one person adds to all members but some."""
-        draws = [self.seen(draw) for draw in draws]
-        kept = [j for j in range(len(draws)) if j not in gone]
-        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
+        queries = [self.seen(query) for query in queries]
+        kept = [j for j in range(len(queries)) if j not in gone]
+        found = [(j, parts_of(queries[j], self.where, self.places[j].scale)) for j in kept]
         members, places = placed(found, [place.scale for place in self.places])
-        return make_body([draws[j] for j in members], places, self.where)
+        return make_body([queries[j] for j in members], places, self.where)
 
     def number(self, noisy: Array) -> float:
         """The noisy number of everybody, from the noisy rows of the lift."""
         return self.lift.undone(noisy)[1] or 0.0
 
-    def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
+    def features(self, queries: Sequence[Query], noisy: Array) -> list[Array]:
         """What is read from the noisy rows of the lift: for each member, as it is seen, groups × features."""
         cores, people = self.lift.undone(noisy)
         everybody = np.array([[0.0 if people is None else people]])
         found = []
-        for draw, place in zip(draws, self.places, strict=True):
+        for query, place in zip(queries, self.places, strict=True):
             core = np.zeros((1, 0)) if place.part is None else cores[place.part]
-            for q, places in parts_by_groups(draw, place):
+            for q, places in parts_by_groups(query, place):
                 if places is not None:
-                    core = np.zeros((draw.size, core.shape[1])) if q == place.part else core
+                    core = np.zeros((query.size, core.shape[1])) if q == place.part else core
                     core[list(places)] = cores[q]
-            if free_marks(draw.block.domain) is not None:
-                counts = core[place.start : place.start + draw.block.domain.dimension].T
-                found.append(np.hstack([counts, everybody]) if draw.block.shape.counted else counts)
+            if free_marks(query.block.domain) is not None:
+                counts = core[place.start : place.start + query.block.domain.dimension].T
+                found.append(np.hstack([counts, everybody]) if query.block.shape.counted else counts)
                 continue
-            core = core[place.start : place.start + draw.size]
-            core = np.hstack([core, everybody]) if counts_everybody(draw, self.where) else core
-            found.append(core @ feature_rows(draw.block.problem).T)
+            core = core[place.start : place.start + query.size]
+            core = np.hstack([core, everybody]) if counts_everybody(query, self.where) else core
+            found.append(core @ feature_rows(query.block.problem).T)
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """All but what follows from the draws."""
+        """All but what follows from the queries."""
         lent: dict[str, Any] = {"borrowers": list(self.borrowers)} if self.borrowers else {}
         lent |= {} if self.groups is None else {"in_every_group": True}
         return lent | {
@@ -461,17 +464,17 @@ class Tie(JointNoise):
         }
 
 
-def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
-    """The tie that `to_dict` described, of these draws of its plan; refuses what does not fit them."""
+def tie_from_dict(fields: dict[str, Any], queries: Sequence[Query]) -> JointNoise:
+    """The tie that `to_dict` described, of these queries of its plan; refuses what does not fit them."""
     expected = {"members", "places", "people", "where", "lift", "guarantee", "neighbours", "how", "law", "apart"}
     if set(fields) - {"borrowers", "in_every_group"} != expected or fields.get("in_every_group", True) is not True:
         raise damaged_plan("a tie that is not understood")
     members = tuple(int(i) for i in fields["members"])
     places = tuple(Place(None if q is None else int(q), int(start), float(s)) for q, start, s in fields["places"])
-    if len(set(members)) != len(members) or not all(0 <= i < len(draws) for i in members):
-        raise damaged_plan("a tie of draws that are not there")
-    own = [draws[i] for i in members]
-    return Tie.of(
+    if len(set(members)) != len(members) or not all(0 <= i < len(queries) for i in members):
+        raise damaged_plan("a tie of queries that are not there")
+    own = [queries[i] for i in members]
+    return JointNoise.of(
         own,
         groups=one_choice(own) if "in_every_group" in fields else None,
         members=members,
@@ -482,33 +485,33 @@ def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
         guarantee=Guarantee.from_dict(fields["guarantee"]),
         neighbours=check(fields["neighbours"]),
         how=str(fields["how"]),
-        law=None if fields["law"] is None else Law.from_dict(fields["law"]),
+        law=None if fields["law"] is None else WorstCase.from_dict(fields["law"]),
         apart=float(fields["apart"]),
         borrowers=tuple(int(i) for i in fields.get("borrowers", ())),
     )
 
 
-def _inside(draws: Sequence[Draw], groups: Groups) -> list[Draw]:
-    """The draws in one of these groups; refuses draws by others."""
-    if one_choice(draws).labels != groups.labels:
-        raise damaged_plan("one noise in every group for draws that are not by the same groups")
-    return [inside(draw) for draw in draws]
+def _inside(queries: Sequence[Query], groups: Groups) -> list[Query]:
+    """The queries in one of these groups; refuses queries by others."""
+    if one_choice(queries).labels != groups.labels:
+        raise damaged_plan("one noise in every group for queries that are not by the same groups")
+    return [inside(query) for query in queries]
 
 
 def lent_to_others() -> PlanError:
-    """The reason for refusing draws that take a number from a noise which does not say so."""
-    return damaged_plan("a noise that lends its number to other draws")
+    """The reason for refusing queries that take a number from a noise which does not say so."""
+    return damaged_plan("a noise that lends its number to other queries")
 
 
 MAX_LAW = 20_000
 """Limit on the numbers of a law that a plan keeps; a longer one is found again when it is asked for."""
 
 
-def bound_by(body: Body, neighbours: str, types: TypesLaw) -> Law:
+def bound_by(body: Body, neighbours: str, types: TypesLaw) -> WorstCase:
     """A law on types as a plan and a certificate write it, with the bound that it proves."""
     from gaussmith.domains.joint_law import lower_bound
 
-    return Law("types", lower_bound(body, neighbours, types), types_numbers(types))
+    return WorstCase("types", lower_bound(body, neighbours, types), types_numbers(types))
 
 
 def types_numbers(types: TypesLaw, head: str = "") -> dict[str, Array]:
@@ -519,26 +522,26 @@ def types_numbers(types: TypesLaw, head: str = "") -> dict[str, Array]:
     return numbers
 
 
-def bound_of(body: Body, neighbours: str) -> Law:
+def bound_of(body: Body, neighbours: str) -> WorstCase:
     """A law on the people of a body, found apart from any noise, with the bound that it proves."""
     return bound_by(body, neighbours, law_for(body, neighbours))
 
 
 WAY = "way"
-"""The number of a law that says in which way draws are divided into sets; without it in the first."""
+"""The number of a law that says in which way queries are divided into sets; without it in the first."""
 
 
-def bound_of_sets(sets: Sequence[JointPeople], neighbours: str) -> Law:
-    """Laws on people who can exist, one for each set of draws, with the bound that they prove together."""
+def bound_of_sets(sets: Sequence[JointPeople], neighbours: str) -> WorstCase:
+    """Laws on people who can exist, one for each set of queries, with the bound that they prove together."""
     numbers: dict[str, Array] = {}
     for k, each in enumerate(sets):
         numbers |= types_numbers(each.law(neighbours), _head(sets, k))
-    law = Law("types", 0.0, numbers)
+    law = WorstCase("types", 0.0, numbers)
     return replace(law, lower=proven_of_sets(sets, neighbours, law))
 
 
-def proven_of_sets(sets: Sequence[JointPeople], neighbours: str, law: Law) -> float:
-    """What laws on sets of draws prove together: bounds of draws that are divided add up; rounded down."""
+def proven_of_sets(sets: Sequence[JointPeople], neighbours: str, law: WorstCase) -> float:
+    """What laws on sets of queries prove together: bounds of queries that are divided add up; rounded down."""
     laws = [types_of(law, len(each.body.parts), _head(sets, k)) for k, each in enumerate(sets)]
     each = [people.proven(types, neighbours) for people, types in zip(sets, laws, strict=True)]
     return each[0] if len(each) == 1 else math.fsum(each) * (1.0 - 2.0**-52)
@@ -561,14 +564,14 @@ def law_for(body: Body, neighbours: str) -> TypesLaw:
     return find_law(body, neighbours, gap)
 
 
-def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> Law | None:
+def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> WorstCase | None:
     """The law that comes with a lift, where it is short enough to be kept."""
     if types is None or sum(each.size for each in (*types.corners, *types.counts, *types.picks)) > MAX_LAW:
         return None
     return bound_by(body, neighbours, types)
 
 
-def types_of(law: Law, parts: int, head: str = "") -> TypesLaw:
+def types_of(law: WorstCase, parts: int, head: str = "") -> TypesLaw:
     """The law on types that `types_numbers` wrote."""
     from gaussmith.numerics.joint.law import TypesLaw
 

@@ -1,7 +1,7 @@
-"""What one person adds to draws that share their noise: the body, from the draws alone.
+"""What one person adds to queries that share their noise: the body, from the queries alone.
 
-How many groups there are, how many of them a person is in, and whether everybody who is counted is in a draw: all of it
-follows from domains, groups and row rules, also when a plan is read from a file. Privacy rests on this.
+How many groups there are, how many of them a person is in, and whether everybody who is counted is in a query: all
+of it follows from domains, groups and row rules, also when a plan is read from a file. Privacy rests on this.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gaussmith.privacy.neighbours import ADD_REMOVE
 if TYPE_CHECKING:
     from gaussmith.domains.joint_law import Beside
     from gaussmith.numerics.joint.law import TypesLaw
-    from gaussmith.planning.draw import Draw
+    from gaussmith.planning.query import Query
 
 
 NAME = "tied"
-"""What the noise of a tied draw is called."""
+"""What the noise of a tied query is called."""
 
 MOST_GROUPS = 1000
 """Limit on the groups of a person whose rows are counted: how many have one row and how many all is certified."""
@@ -39,9 +39,9 @@ MOST_GROUPS = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """Where a draw is in the body: its part (None: it only counts people), its first group there, and its scale.
+    """Where a query is in the body: its part (None: it only counts people), its first group there, and its scale.
 
-    `scale` is what its squared errors are worth against those of the other draws.
+    `scale` is what its squared errors are worth against those of the other queries.
     """
 
     part: int | None
@@ -49,20 +49,20 @@ class Place:
     scale: float
 
 
-def counts_everybody(draw: Draw, where: str | None) -> bool:
-    """Whether the records of a draw are all people that pass the common filter."""
-    rule = RowRule(()) if draw.row_rule is None else draw.row_rule
+def counts_everybody(query: Query, where: str | None) -> bool:
+    """Whether the records of a query are all people that pass the common filter."""
+    rule = RowRule(()) if query.row_rule is None else query.row_rule
     everyone = not rule.present and rule.person_where is None and not rule.keys
-    return draw.groups is None and rule.where == where and everyone
+    return query.groups is None and rule.where == where and everyone
 
 
-def parts_of(draw: Draw, where: str | None, scale: float = 1.0) -> tuple[JointPart, ...]:
-    """What a person adds to a draw: a part for the groups of each weight; none where the draw only counts everybody.
+def parts_of(query: Query, where: str | None, scale: float = 1.0) -> tuple[JointPart, ...]:
+    """What a person adds to a query: a part for the groups of each weight; none where the query only counts everybody.
 
-    Raises PlanError where the draw cannot be tied.
+    Raises PlanError where the query cannot be tied.
     """
-    part = part_of(draw, where, scale)
-    if part is None or draw.groups is None or len(draw.groups.classes) == 1:
+    part = part_of(query, where, scale)
+    if part is None or query.groups is None or len(query.groups.classes) == 1:
         return () if part is None else (part,)
     return tuple(
         replace(
@@ -72,45 +72,45 @@ def parts_of(draw: Draw, where: str | None, scale: float = 1.0) -> tuple[JointPa
             weights=part.weights * weight,
             count_weight=part.count_weight * weight,
         )
-        for weight, places in draw.groups.classes
+        for weight, places in query.groups.classes
     )
 
 
-def body_of(draw: Draw) -> Body | None:
-    """What one person adds to a draw alone; None where it only counts everybody."""
-    parts = parts_of(draw, None)
-    return Body(parts, families=_families(draw, 0, len(parts))) if parts else None
+def body_of(query: Query) -> Body | None:
+    """What one person adds to a query alone; None where it only counts everybody."""
+    parts = parts_of(query, None)
+    return Body(parts, families=_families(query, 0, len(parts))) if parts else None
 
 
-def _families(draw: Draw, start: int, size: int) -> tuple[Family, ...]:
-    """The limit that the parts of a draw have in common, where it has several."""
-    if size == 1 or draw.groups is None:
+def _families(query: Query, start: int, size: int) -> tuple[Family, ...]:
+    """The limit that the parts of a query have in common, where it has several."""
+    if size == 1 or query.groups is None:
         return ()
-    return (Family(tuple(range(start, start + size)), draw.groups.at_most),)
+    return (Family(tuple(range(start, start + size)), query.groups.at_most),)
 
 
-def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> JointPart | None:
-    """What a person adds to a draw, for noise that is tied; None where the draw only counts everybody.
+def part_of(query: Query, where: str | None, scale: float = 1.0) -> JointPart | None:
+    """What a person adds to a query, for noise that is tied; None where the query only counts everybody.
 
-    Raises PlanError where the draw cannot be tied.
+    Raises PlanError where the query cannot be tied.
     """
-    if draw.groups is not None and draw.groups.is_found:
+    if query.groups is not None and query.groups.is_found:
         raise untied("its groups are found in the data")
-    problem, domain = draw.block.problem, draw.block.domain
-    everybody = counts_everybody(draw, where)
+    problem, domain = query.block.problem, query.block.domain
+    everybody = counts_everybody(query, where)
     most_marks, rows = free_marks(domain), rows_of(domain)
     if most_marks is not None:
         weight = problem.common_weight
-        if weight is None or draw.groups is not None or (draw.block.answers.count and not everybody):
+        if weight is None or query.groups is not None or (query.block.answers.count and not everybody):
             raise untied("its cells do not weigh the same, or are counted apart")
         none = np.zeros(0)
         return JointPart(domain.dimension, 0, most_marks, none, none, none, weight * scale)
     if rows is None and not isinstance(domain.extremes(), Signs):
         raise untied("its columns are bound together")
     sums, max_rows = (0, 0) if rows is None else (rows.sums, rows.at_most)
-    if max_rows and draw.neighbours != ADD_REMOVE:
+    if max_rows and query.neighbours != ADD_REMOVE:
         raise untied("rows of people who are replaced are not counted together")
-    groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
+    groups, most = (1, 1) if query.groups is None else (query.groups.size, query.groups.at_most)
     kind = groups, int(everybody), most, scale
     known = _KNOWN.get(problem)  # a tie asks for the same several times
     if known is None or known[0] != kind:
@@ -124,7 +124,7 @@ _KNOWN: WeakKeyDictionary[Problem[Domain], tuple[Hashable, JointPart]] = WeakKey
 def _make_part(
     problem: Problem[Domain], rows: int, max_rows: int, groups: int, fewest: int, most: int, scale: float
 ) -> JointPart:
-    """The part of a draw whose columns vary alone, or which counts rows; refuses one that cannot be tied."""
+    """The part of a query whose columns vary alone, or which counts rows; refuses one that cannot be tied."""
     with within_doubles():
         centre, radius, weights, count = _columns(problem)
         require_finite(centre, weights * scale, 1.0 / weights, count * scale)
@@ -136,8 +136,8 @@ def _make_part(
 
 
 def untied(why: str) -> PlanError:
-    """Why a draw has noise of its own."""
-    return PlanError("a draw that cannot share its noise", why, "plan it apart", code="draw-cannot-be-tied")
+    """Why a query has noise of its own."""
+    return PlanError("a query that cannot share its noise", why, "plan it apart", code="query-cannot-be-tied")
 
 
 def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
@@ -163,9 +163,9 @@ def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
 def placed(
     found: Sequence[tuple[int, tuple[JointPart, ...]]], scales: Sequence[float]
 ) -> tuple[tuple[int, ...], tuple[Place, ...]]:
-    """A place for each draw: filters that ask the same of their people are groups of one part.
+    """A place for each query: filters that ask the same of their people are groups of one part.
 
-    A draw whose groups weigh differently has a part for each weight, one after the other from its place on.
+    A query whose groups weigh differently has a part for each weight, one after the other from its place on.
     """
     kinds: list[JointPart] = []
     sizes: list[int] = []
@@ -193,24 +193,24 @@ def _is_filter(part: JointPart) -> bool:
     return part.groups == 1 and not part.always
 
 
-def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
-    """What one person adds to all draws together; refuses places that are not those of the draws."""
-    if len(places) != len(draws):
+def make_body(queries: Sequence[Query], places: Sequence[Place], where: str | None) -> Body:
+    """What one person adds to all queries together; refuses places that are not those of the queries."""
+    if len(places) != len(queries):
         raise _misplaced()
     parts: dict[int, list[tuple[Place, JointPart]]] = {}
     families: tuple[Family, ...] = ()
     people_weight = 0.0
-    for draw, place in zip(draws, places, strict=True):
+    for query, place in zip(queries, places, strict=True):
         if not (np.isfinite(place.scale) and place.scale > 0):
             raise damaged_plan("a tie with a scale that is not positive")
-        own = parts_of(draw, where, place.scale)
+        own = parts_of(query, where, place.scale)
         if bool(own) != (place.part is not None):
             raise _misplaced()
-        cells = [part for part in own if part.columns == 0 and part.groups == draw.block.domain.extremes().size]
-        if not own or (cells and draw.block.answers.count):
-            people_weight += place.scale * draw.block.problem.count_weight
+        cells = [part for part in own if part.columns == 0 and part.groups == query.block.domain.extremes().size]
+        if not own or (cells and query.block.answers.count):
+            people_weight += place.scale * query.block.problem.count_weight
         if place.part is not None:
-            families += _families(draw, place.part, len(own))
+            families += _families(query, place.part, len(own))
             for q, part in enumerate(own, place.part):
                 parts.setdefault(q, []).append((place, part))
     if sorted(parts) != list(range(len(parts))):
@@ -222,12 +222,12 @@ def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None)
 
 
 def _misplaced() -> PlanError:
-    """The error for places that are not those of the draws."""
+    """The error for places that are not those of the queries."""
     return damaged_plan("a tie with places that do not fit")
 
 
 def _pooled(members: Sequence[tuple[Place, JointPart]]) -> JointPart:
-    """Draws of one part, one after the other: a person is in as many groups as in all of them."""
+    """Queries of one part, one after the other: a person is in as many groups as in all of them."""
     at = 0
     first = members[0][1]
     for place, part in members:
@@ -256,46 +256,46 @@ def are_alike(one: JointPart, other: JointPart) -> bool:
     return rows and one.count_weight == other.count_weight and all(np.array_equal(a, b) for a, b in pairs)
 
 
-def parts_by_groups(draw: Draw, place: Place) -> list[tuple[int, tuple[int, ...] | None]]:
-    """The parts of a draw, and which of its groups are in each, in order; None where all are in its only part."""
+def parts_by_groups(query: Query, place: Place) -> list[tuple[int, tuple[int, ...] | None]]:
+    """The parts of a query, and which of its groups are in each, in order; None where all are in its only part."""
     if place.part is None:
         return []
-    if draw.groups is None or len(draw.groups.classes) == 1:
+    if query.groups is None or len(query.groups.classes) == 1:
         return [(place.part, None)]
-    return list(enumerate((places for _, places in draw.groups.classes), place.part))
+    return list(enumerate((places for _, places in query.groups.classes), place.part))
 
 
-def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tuple[Array, ...]:
+def extents_of(queries: Sequence[Query], places: Sequence[Place], body: Body) -> tuple[Array, ...]:
     found = [np.ones(part.columns) for part in body.parts]
-    for draw, place in zip(draws, places, strict=True):
-        if place.part is not None and free_marks(draw.block.domain) is None:
-            columns = draw.block.codes.extents
+    for query, place in zip(queries, places, strict=True):
+        if place.part is not None and free_marks(query.block.domain) is None:
+            columns = query.block.codes.extents
             if place.start and not np.array_equal(found[place.part], columns):
                 raise _misplaced()
-            for q, _ in parts_by_groups(draw, place):
+            for q, _ in parts_by_groups(query, place):
                 found[q] = columns
     return tuple(found)
 
 
-def check_common(draws: Sequence[Draw], where: str | None) -> None:
-    """Refuse draws whose people need not pass the common filter, or are named by other columns."""
-    rules = [RowRule(()) if draw.row_rule is None else draw.row_rule for draw in draws]
+def check_common(queries: Sequence[Query], where: str | None) -> None:
+    """Refuse queries whose people need not pass the common filter, or are named by other columns."""
+    rules = [RowRule(()) if query.row_rule is None else query.row_rule for query in queries]
     columns = [dict(rule.columns) for rule in rules]
     units = {rule.unit for rule in rules}
     if len(units) > 1 or not same_meaning((unit for unit in units if unit is not None), columns):
         raise damaged_plan("a tie of tables with other people")
     if not all(common_filter(where, rule.where, columns) for rule in rules):
-        raise damaged_plan("a tie of draws without a common filter")
+        raise damaged_plan("a tie of queries without a common filter")
 
 
-# Which columns of a source a row rule needs, and so of which draws a law on people may speak at once.
+# Which columns of a source a row rule needs, and so of which queries a law on people may speak at once.
 #
-# A law proves something only if the people it draws can exist. A person can be anything in several draws where these
-# read other columns; where they read one column, what it is in one draw limits what it is in another. So a law speaks
-# of
+# A law proves something only if the people it describes can exist. A person can be anything in several queries where
+# these read other columns; where they read one column, what it is in one query limits what it is in another. So a
+# law speaks of
 #
-#     draws that read no column in common, but for a filter that all of them have
-#     draws by the same keys, each person in one group, the same one in all: repeated in every group
+#     queries that read no column in common, but for a filter that all of them have
+#     queries by the same keys, each person in one group, the same one in all: repeated in every group
 #
 # and the bounds of several laws add up. What nothing here looks at is assumed (`certificate.ASSUMED`).
 
@@ -331,14 +331,15 @@ def columns_behind(named: Iterable[str], meanings: Mapping[str, str]) -> set[str
     return found
 
 
-def are_free(draws: Sequence[Draw], keys: Sequence[str] = ()) -> bool:
-    """Whether a person can be anything in each of some draws, whatever it is in the others, once in a group by `keys`.
+def are_free(queries: Sequence[Query], keys: Sequence[str] = ()) -> bool:
+    """Whether a person can be anything in each of some queries, whatever it is in the others, once in a group by
+    `keys`.
 
-    Draws without a row rule are about plain data: each column is another number of the person.
+    Queries without a row rule are about plain data: each column is another number of the person.
     """
-    if len(draws) < 2:
+    if len(queries) < 2:
         return True
-    rules = [draw.row_rule or RowRule(()) for draw in draws]
+    rules = [query.row_rule or RowRule(()) for query in queries]
     meanings = [dict(rule.columns) for rule in rules]
     filters = {rule.where for rule in rules}
     where = filters.pop() if len(filters) == 1 else None
@@ -355,20 +356,20 @@ def are_free(draws: Sequence[Draw], keys: Sequence[str] = ()) -> bool:
     return True
 
 
-def columns_changed(draw: Draw) -> set[str]:
-    """The columns of the source on which it depends what a replaced person changes in a draw, its filter included."""
-    asked = columns_asked(draw.row_rule or RowRule(()), None)
-    return asked | {"the number of rows"} if _is_over_rows(draw) else asked
+def columns_changed(query: Query) -> set[str]:
+    """The columns of the source on which it depends what a replaced person changes in a query, its filter included."""
+    asked = columns_asked(query.row_rule or RowRule(()), None)
+    return asked | {"the number of rows"} if _is_over_rows(query) else asked
 
 
-def _is_over_rows(draw: Draw) -> bool:
+def _is_over_rows(query: Query) -> bool:
     """Whether it matters how many rows a person has."""
-    return rows_of(draw.block.domain) is not None or bool(draw.row_rule and draw.row_rule.person_columns)
+    return rows_of(query.block.domain) is not None or bool(query.row_rule and query.row_rule.person_columns)
 
 
 @dataclass(frozen=True, eq=False)
 class JointPeople:
-    """People who can exist: some draws by their places, what one person adds to them, and in how many groups alike.
+    """People who can exist: some queries by their places, what one person adds to them, and in how many groups alike.
 
     times: 1, or the weights of all groups where the body is that of one of them
     full:  the parts in which a law's people have all their rows, as other parts count the same rows
@@ -395,7 +396,7 @@ class JointPeople:
         return replace(found, corners=tuple(corners))
 
     def proven(self, law: TypesLaw, neighbours: str, beside: Sequence[Beside] = ()) -> float:
-        """No Gaussian noise at μ = 1 for these draws has a smaller total, by a law on these people; rounded down."""
+        """No Gaussian noise at μ = 1 for these queries has a smaller total, by a law on these people; rounded down."""
         from gaussmith.domains.joint_law import lower_bound
 
         check_law(all((law.corners[q][:, self.body.parts[q].varying] == 1.0).all() for q in self.full))
@@ -404,60 +405,62 @@ class JointPeople:
 
 
 def people_of(
-    draws: Sequence[Draw], scales: Sequence[float], members: Sequence[int], where: str | None
+    queries: Sequence[Query], scales: Sequence[float], members: Sequence[int], where: str | None
 ) -> JointPeople | None:
-    """What one person can add to some draws at once; None where they are not of which a law may speak.
+    """What one person can add to some queries at once; None where they are not of which a law may speak.
 
     Whoever is counted passes the filter of all of them, or `where`, the common filter of more. Requires that each can
     be part of a body (`parts_of`).
 
-    Guarantee: no Gaussian noise for these draws has a total below what a law on these people proves.
+    Guarantee: no Gaussian noise for these queries has a total below what a law on these people proves.
     Proof: docs/theory.md, statement 44.
     """
-    chosen, times = [draws[i] for i in members], 1.0
-    filters = {(draw.row_rule or RowRule(())).where for draw in chosen}
+    chosen, times = [queries[i] for i in members], 1.0
+    filters = {(query.row_rule or RowRule(())).where for query in chosen}
     where = filters.pop() if len(filters) == 1 else where
     if len(chosen) > 1 and not are_free(chosen):
         groups = chosen[0].groups
         if groups is None or not _are_alike(chosen) or not are_free(chosen, groups.columns):
             return None
         times = sum(weight * len(at) for weight, at in groups.classes)
-        chosen = [replace(draw, groups=None) for draw in chosen]
-    found = [(k, parts_of(draw, where, scales[i])) for k, (i, draw) in enumerate(zip(members, chosen, strict=True))]
+        chosen = [replace(query, groups=None) for query in chosen]
+    found = [(k, parts_of(query, where, scales[i])) for k, (i, query) in enumerate(zip(members, chosen, strict=True))]
     _, places = placed(found, [scales[i] for i in members])
     body = make_body(chosen, places, where)
-    over = [(place.part, draw) for place, draw in zip(places, chosen, strict=True) if rows_of(draw.block.domain)]
-    rules = [(part, draw.row_rule or RowRule(())) for part, draw in over]
+    over = [(place.part, query) for place, query in zip(places, chosen, strict=True) if rows_of(query.block.domain)]
+    rules = [(part, query.row_rule or RowRule(())) for part, query in over]
     full = {part for part, rule in rules if len(over) > 1 and not rule.present and part is not None}
     return JointPeople(tuple(members), body, times, tuple(sorted(full)))
 
 
-def _are_alike(draws: Sequence[Draw]) -> bool:
-    """Whether draws are by the same groups of the same rows."""
+def _are_alike(queries: Sequence[Query]) -> bool:
+    """Whether queries are by the same groups of the same rows."""
     kinds = [
-        None if (by := draw.groups) is None else (by.columns, by.at_most, by.weights, by.size, rule.where, rule.by_cuts)
-        for draw, rule in ((draw, draw.row_rule or RowRule(())) for draw in draws)
+        None
+        if (by := query.groups) is None
+        else (by.columns, by.at_most, by.weights, by.size, rule.where, rule.by_cuts)
+        for query, rule in ((query, query.row_rule or RowRule(())) for query in queries)
     ]
     if any(kind != kinds[0] for kind in kinds):
         return False
-    keys = [None if draw.groups is None else (draw.groups.labels, draw.groups.places[0]) for draw in draws]
+    keys = [None if query.groups is None else (query.groups.labels, query.groups.places[0]) for query in queries]
     return all(each == keys[0] for each in keys)  # true and 1 are equal labels, but two keys
 
 
 def possible_people(
-    draws: Sequence[Draw], scales: Sequence[float], members: Sequence[int], where: str | None
+    queries: Sequence[Query], scales: Sequence[float], members: Sequence[int], where: str | None
 ) -> list[list[JointPeople]]:
-    """Some draws in sets of which a law may speak at once, in one or two ways: which proves more is seen by trying.
+    """Some queries in sets of which a law may speak at once, in one or two ways: which proves more is seen by trying.
 
-    Each draw is in one set, and bounds of the sets add up. Draws by the same keys are a set each, after the others, or
-    join others as any draw does: the first set that they fit, those that weigh most first.
+    Each query is in one set, and bounds of the sets add up. Queries by the same keys are a set each, after the
+    others, or join others as any query does: the first set that they fit, those that weigh most first.
     """
-    order = sorted(members, key=lambda i: -sum(part.size for part in parts_of(draws[i], where, scales[i])))
+    order = sorted(members, key=lambda i: -sum(part.size for part in parts_of(queries[i], where, scales[i])))
     alike: list[list[int]] = []
     for i in order:
-        held = draws[i].groups
+        held = queries[i].groups
         if held is not None and held.at_most == 1:
-            _join(alike, i, lambda some: _are_alike([draws[j] for j in some]) and _fits(draws, scales, some, where))
+            _join(alike, i, lambda some: _are_alike([queries[j] for j in some]) and _fits(queries, scales, some, where))
     alike = [some for some in alike if len(some) > 1]
     found = []
     for repeated in (alike, []) if alike else ([],):
@@ -465,21 +468,21 @@ def possible_people(
         rest: list[list[int]] = []
         for i in order:
             if i not in taken:
-                _join(rest, i, lambda some: are_free([draws[j] for j in some]))
-        sets = [people_of(draws, scales, sorted(some), where) for some in (*rest, *repeated)]
+                _join(rest, i, lambda some: are_free([queries[j] for j in some]))
+        sets = [people_of(queries, scales, sorted(some), where) for some in (*rest, *repeated)]
         found.append([each for each in sets if each is not None])
     return found
 
 
-def _fits(draws: Sequence[Draw], scales: Sequence[float], held: Sequence[int], where: str | None) -> bool:
+def _fits(queries: Sequence[Query], scales: Sequence[float], held: Sequence[int], where: str | None) -> bool:
     try:
-        return people_of(draws, scales, held, where) is not None
+        return people_of(queries, scales, held, where) is not None
     except PlanError:
         return False
 
 
 def _join(sets: list[list[int]], i: int, fits: Callable[[list[int]], bool]) -> None:
-    """Put a draw into the first set that it fits, or into one of its own."""
+    """Put a query into the first set that it fits, or into one of its own."""
     for held in sets:
         if fits([*held, i]):
             held.append(i)

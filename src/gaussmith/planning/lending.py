@@ -1,12 +1,12 @@
-"""Draws whose features take the noisy number of everybody from a noise that others share.
+"""Queries whose features take the noisy number of everybody from a noise that others share.
 
 Quantiles and second moments have noise of their own: what a person adds to them is not a box in each of some groups.
 Measured from a centre they need less of it, and the centre times the number of everybody is added from the noisy number
 that a tie has. Only the reading borrows: each noise is certified by itself, and their shares of μ² add up.
 
 With centres of energy E_i = Σ w · centre² the least total is (Σ √C_i + √T)², C_i the total around the centre and T that
-of the tie where the number of everybody is worth Σ E_i more. All draws meet in one number, Λ = √T over the variance of
-the noisy number; draw i has its best centre where that number is worth Λ² − E_i outside (docs/theory.md).
+of the tie where the number of everybody is worth Σ E_i more. All queries meet in one number, Λ = √T over the
+variance of the noisy number; query i has its best centre where that number is worth Λ² − E_i outside (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from gaussmith.privacy.neighbours import ADD_REMOVE
 if TYPE_CHECKING:
     from gaussmith.planning.block import Block
     from gaussmith.planning.centring import Centred
-    from gaussmith.planning.draw import Draw
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.joint_noise import JointNoise
+    from gaussmith.planning.query import Query
     from gaussmith.privacy.guarantee import Guarantee
 
 
@@ -40,10 +40,10 @@ SETTLED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Borrower:
-    """A draw that can be measured from a centre: its place among the draws, its scale, and who its records are."""
+    """A query that can be measured from a centre: its place among the queries, its scale, and who its records are."""
 
     place: int
-    draw: Draw
+    query: Query
     scale: float
     everybody: bool
 
@@ -52,12 +52,12 @@ class Borrower:
 
         from gaussmith.planning.centring import centred_shape
 
-        block = self.draw.block
+        block = self.query.block
         return centred_shape(block.problem, outside / self.scale, self.everybody, block.law)
 
     def energy(self) -> float:
         """A guess of what the number of everybody is worth to it."""
-        block = self.draw.block
+        block = self.query.block
         if block.problem.features.runs is None:
             return 0.1 * self.scale * block.total_variance * block.guarantee.mu**2
         points, weights = block.domain.differences(block.problem, block.bounding_law) or (np.zeros((1, 1)), np.ones(1))
@@ -65,18 +65,19 @@ class Borrower:
         return 0.45 * self.scale * float(mean @ mean)
 
 
-def find_borrowers(draws: Sequence[tuple[int, Draw, float]], where: str | None) -> list[Borrower]:
-    """Those among some draws with noise of their own that can be measured from a centre, by the filter of everybody."""
+def find_borrowers(queries: Sequence[tuple[int, Query, float]], where: str | None) -> list[Borrower]:
+    """Those among some queries with noise of their own that can be measured from a centre, by the filter of
+    everybody."""
     found = []
-    for i, draw, scale in draws:
-        rule = draw.row_rule or RowRule(())
-        plain = draw.groups is None and draw.neighbours == ADD_REMOVE and not rule.keys
-        plain = plain and draw.block.neighbours == ADD_REMOVE and _has_centre(draw.block)
-        everybody = counts_everybody(draw, where)
-        if draw.block.problem.features.marginals is not None and not everybody:
+    for i, query, scale in queries:
+        rule = query.row_rule or RowRule(())
+        plain = query.groups is None and query.neighbours == ADD_REMOVE and not rule.keys
+        plain = plain and query.block.neighbours == ADD_REMOVE and _has_centre(query.block)
+        everybody = counts_everybody(query, where)
+        if query.block.problem.features.marginals is not None and not everybody:
             continue  # whoever is left out is in no cell
         if plain and common_filter(where, rule.where, [dict(rule.columns)]):
-            found.append(Borrower(i, draw, scale, everybody))
+            found.append(Borrower(i, query, scale, everybody))
     return found
 
 
@@ -108,7 +109,7 @@ class Lending:
 
     @property
     def by_place(self) -> dict[int, Centred]:
-        """The shape of each borrower, by its place among the draws."""
+        """The shape of each borrower, by its place among the queries."""
         return {each.place: made for each, made in zip(self.borrowers, self.centred, strict=True)}
 
     @property
@@ -118,7 +119,7 @@ class Lending:
 
 
 def find_centres(borrowers: Sequence[Borrower], others: Callable[[float], tuple[float, float]]) -> Lending:
-    """The best centres of some draws beside others.
+    """The best centres of some queries beside others.
 
     `others` says of a worth of the number of everybody the total of the others' noise at μ = 1, and the variance of the
     number in it. Raises PlanError where doubles cannot hold a shape.
@@ -140,23 +141,23 @@ def find_centres(borrowers: Sequence[Borrower], others: Callable[[float], tuple[
     return Lending(tuple(borrowers), tuple(centred), worth)
 
 
-def around_centre(draw: Draw, centred: Centred, share: Guarantee, scale: float) -> Draw:
-    """The draw with a shape around its centre, before it is told which noise lends it the number of everybody."""
-    block = replace(draw.block, guarantee=share, shape=centred.shape, alternatives=())
-    return replace(draw, block=block, guarantee=share, scale=scale)
+def around_centre(query: Query, centred: Centred, share: Guarantee, scale: float) -> Query:
+    """The query with a shape around its centre, before it is told which noise lends it the number of everybody."""
+    block = replace(query.block, guarantee=share, shape=centred.shape, alternatives=())
+    return replace(query, block=block, guarantee=share, scale=scale)
 
 
-def lent_by(draw: Draw, tie: Tie) -> Draw:
-    """The draw with the noisy number of everybody that a tie has; refuses one that does not fit."""
+def lent_by(query: Query, tie: JointNoise) -> Query:
+    """The query with the noisy number of everybody that a tie has; refuses one that does not fit."""
 
     from gaussmith.planning.centring import lent
 
-    check_borrower(tie.seen(draw), tie)
-    told = replace(draw.block, lender=tie)
+    check_borrower(tie.seen(query), tie)
+    told = replace(query.block, lender=tie)
     with within_doubles():
         made = replace(told, shape=lent(told.shape, 1.0 / number_unit(told)))
         require_finite(made.standard_errors, made.total_variance)
-    return replace(draw, block=made)
+    return replace(query, block=made)
 
 
 def number_unit(block: Block) -> float:
@@ -165,9 +166,9 @@ def number_unit(block: Block) -> float:
     return block.grid.noise_scale / (math.sqrt(block.lender.lift.people_variance) * block.lender.noise_scale)
 
 
-def check_borrower(draw: Draw, tie: Tie) -> None:
-    """Refuse a draw, as the tie sees it, whose people it does not count, or that leaves some out without saying so."""
-    fits = draw.groups is None and draw.neighbours == tie.neighbours == ADD_REMOVE and draw.tie is None
-    fits = fits and tie.people is not None and tie.lift.counted and draw.block.shape.people is not None
-    if not fits or (draw.block.shape.absent is None and not counts_everybody(draw, tie.where)):
-        raise damaged_plan("a draw that takes the number of others than it is measured from")
+def check_borrower(query: Query, tie: JointNoise) -> None:
+    """Refuse a query, as the tie sees it, whose people it does not count, or that leaves some out without saying so."""
+    fits = query.groups is None and query.neighbours == tie.neighbours == ADD_REMOVE and query.tie is None
+    fits = fits and tie.people is not None and tie.lift.counted and query.block.shape.people is not None
+    if not fits or (query.block.shape.absent is None and not counts_everybody(query, tie.where)):
+        raise damaged_plan("a query that takes the number of others than it is measured from")

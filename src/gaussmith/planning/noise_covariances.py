@@ -1,7 +1,7 @@
-"""How the noise in features of all draws and groups of a plan goes together: covariances on demand.
+"""How the noise in features of all queries and groups of a plan goes together: covariances on demand.
 
-The noise in a linear combination of features is a combination of independent normal numbers. For a draw with noise of
-its own these are the rows of its lift, group by group; for tied draws they follow from the tie: from the cores of its
+The noise in a linear combination of features is a combination of independent normal numbers. For a query with noise of
+its own these are the rows of its lift, group by group; for tied queries they follow from the tie: from the cores of its
 parts, or from the cells of tables of the same keys. So the covariance of two combinations is an inner product, found
 without a matrix over all features.
 """
@@ -19,11 +19,11 @@ from gaussmith.domains.domain import free_marks
 from gaussmith.domains.features import Places
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Matrix
-from gaussmith.planning.crossed_noise import CrossedTie
-from gaussmith.planning.draw import AnyTie, Draw
-from gaussmith.planning.joint_noise import Tie, feature_rows
+from gaussmith.planning.crossed_noise import CrossedNoise
+from gaussmith.planning.joint_noise import JointNoise, feature_rows
 from gaussmith.planning.joint_people import counts_everybody, parts_by_groups
 from gaussmith.planning.lending import number_unit
+from gaussmith.planning.query import AnyTie, Query
 
 if TYPE_CHECKING:
     from gaussmith.planning.plan import Plan
@@ -37,9 +37,9 @@ Drawn = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Some features of one group of a draw, each times a number."""
+    """Some features of one group of a query, each times a number."""
 
-    draw: int
+    query: int
     group: int
     places: Places
     factors: Array
@@ -47,22 +47,22 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """A sum of terms: a linear function of the features of all draws and groups."""
+    """A sum of terms: a linear function of the features of all queries and groups."""
 
     terms: tuple[Term, ...] = ()
 
     def times(self, factor: float) -> Combination:
-        return Combination(tuple(Term(t.draw, t.group, t.places, t.factors * factor) for t in self.terms))
+        return Combination(tuple(Term(t.query, t.group, t.places, t.factors * factor) for t in self.terms))
 
     def plus(self, other: Combination) -> Combination:
         return Combination((*self.terms, *other.terms))
 
     @cached_property
     def gathered(self) -> dict[tuple[int, int], dict[int, float]]:
-        """The factor of every feature, by draw and group; those that cancel are left out."""
+        """The factor of every feature, by query and group; those that cancel are left out."""
         found: dict[tuple[int, int], dict[int, float]] = {}
         for term in self.terms:
-            here = found.setdefault((term.draw, term.group), {})
+            here = found.setdefault((term.query, term.group), {})
             for place, factor in zip(term.places.tolist(), term.factors.tolist(), strict=True):
                 here[place] = here.get(place, 0.0) + factor
         kept = {key: {place: factor for place, factor in here.items() if factor} for key, here in found.items()}
@@ -80,7 +80,7 @@ def combine(parts: Iterable[tuple[float, Combination]]) -> Combination:
 
 @dataclass(frozen=True, eq=False)
 class NoiseVector:
-    """The noise in a combination: by draw and group over independent unit noises, and by tie over its cores."""
+    """The noise in a combination: by query and group over independent unit noises, and by tie over its cores."""
 
     own: dict[tuple[int, int], Array]
     tied: dict[Drawn, tuple[Weights, float]]
@@ -106,26 +106,26 @@ class NoiseCovariances:
         own: dict[tuple[int, int], Array] = {}
         tied: dict[Drawn, tuple[Weights, float]] = {}
         for (i, group), factors in combination.gathered.items():
-            draw, lender = self.plan.draws[i], self.plan.draws[i].block.lender
+            query, lender = self.plan.queries[i], self.plan.queries[i].block.lender
             places, numbers = np.array(list(factors), np.int64), np.array(list(factors.values()))
-            if draw.tie is None:
-                row = combined_row(draw.block.shape.features, places, numbers)
+            if query.tie is None:
+                row = combined_row(query.block.shape.features, places, numbers)
                 if lender is not None:  # the last column is that of the number of everybody
-                    at, taken = (self._place(lender), group), float(row[-1]) * number_unit(draw.block)
+                    at, taken = (self._place(lender), group), float(row[-1]) * number_unit(query.block)
                     cores, people = tied.get(at, ({}, 0.0))
                     row, tied[at] = row[:-1], (cores, people + taken)
-                own[i, group] = row * draw.block.noise_scale
+                own[i, group] = row * query.block.noise_scale
                 continue
-            place = self._place(draw.tie)
-            if isinstance(draw.tie, CrossedTie):
-                _add(tied, (place, 0), _cell_weights(draw, draw.tie, group, places, numbers), 0.0)
-            elif draw.tie.groups is None:
-                _add(tied, (place, 0), *_tied_weights(draw, draw.tie, group, places, numbers))
-            elif draw.groups is not None:
-                _add(tied, (place, group), *_tied_weights(draw.tie.seen(draw), draw.tie, 0, places, numbers))
+            place = self._place(query.tie)
+            if isinstance(query.tie, CrossedNoise):
+                _add(tied, (place, 0), _cell_weights(query, query.tie, group, places, numbers), 0.0)
+            elif query.tie.groups is None:
+                _add(tied, (place, 0), *_tied_weights(query, query.tie, group, places, numbers))
+            elif query.groups is not None:
+                _add(tied, (place, group), *_tied_weights(query.tie.seen(query), query.tie, 0, places, numbers))
             else:  # every value of a histogram is a group
                 for value, number in zip(places.tolist(), numbers, strict=True):
-                    one = _tied_weights(draw.tie.seen(draw), draw.tie, 0, np.zeros(1, np.int64), np.array([number]))
+                    one = _tied_weights(query.tie.seen(query), query.tie, 0, np.zeros(1, np.int64), np.array([number]))
                     _add(tied, (place, value), *one)
         return NoiseVector(own, tied)
 
@@ -152,7 +152,7 @@ class NoiseCovariances:
     def _tied_covariance(self, drawn: Drawn, one: tuple[Weights, float], other: tuple[Weights, float]) -> float:
         at, tie = drawn[0], self._ties[drawn[0]]
         (left, people), (right, others) = one, other
-        if isinstance(tie, CrossedTie):
+        if isinstance(tie, CrossedNoise):
             return tie.lift.combined_covariance(_marks(tie, left), _marks(tie, right)) * tie.noise_scale**2
         sums = [_part_sums(each) for each in (left, right)]
         found = people * others * tie.lift.people_variance if people and others else 0.0
@@ -170,7 +170,7 @@ class NoiseCovariances:
     def _core(self, at: int, p: int, q: int) -> tuple[Array, Array]:
         if (at, p, q) not in self._cores:
             tie = self._ties[at]
-            assert isinstance(tie, Tie)
+            assert isinstance(tie, JointNoise)
             self._cores[at, p, q] = tie.lift.covariance(p, q)
         return self._cores[at, p, q]
 
@@ -191,7 +191,7 @@ def _part_sums(cores: Weights) -> dict[int, Array]:
     return found
 
 
-def _marks(tie: CrossedTie, cells: Weights) -> dict[int, Array]:
+def _marks(tie: CrossedNoise, cells: Weights) -> dict[int, Array]:
     """The weights of cells as tables."""
     found: dict[int, Array] = {}
     for (table, cell), (weight,) in cells.items():
@@ -199,15 +199,15 @@ def _marks(tie: CrossedTie, cells: Weights) -> dict[int, Array]:
     return found
 
 
-def _cell_weights(draw: Draw, tie: CrossedTie, group: int, places: Places, numbers: Array) -> Weights:
-    """Features of a draw as weights of the cells of its table, and of that of all people."""
-    assert draw.place is not None
-    part, everybody = draw.place.part, tie.cross.everybody
-    size = 0 if part is None else draw.block.domain.dimension if draw.groups is None else 1
+def _cell_weights(query: Query, tie: CrossedNoise, group: int, places: Places, numbers: Array) -> Weights:
+    """Features of a query as weights of the cells of its table, and of that of all people."""
+    assert query.place is not None
+    part, everybody = query.place.part, tie.cross.everybody
+    size = 0 if part is None else query.block.domain.dimension if query.groups is None else 1
     found: Weights = {}
     for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
         if part is not None and place < size:
-            cell = tie.cross.cells[draw.place.start][group if draw.groups is not None else place]
+            cell = tie.cross.cells[query.place.start][group if query.groups is not None else place]
             key = part, int(np.ravel_multi_index(tuple(cell), tie.lift.shapes[part]))
         else:
             assert everybody is not None
@@ -216,19 +216,19 @@ def _cell_weights(draw: Draw, tie: CrossedTie, group: int, places: Places, numbe
     return found
 
 
-def _tied_weights(draw: Draw, tie: Tie, group: int, places: Places, numbers: Array) -> tuple[Weights, float]:
-    """Features of a tied draw as weights of cores, by part and group, and of the number of people."""
-    assert draw.place is not None
-    part, start = draw.place.part, draw.place.start
-    d = draw.block.domain.dimension
-    if free_marks(draw.block.domain) is not None:  # every cell is a group of its part
+def _tied_weights(query: Query, tie: JointNoise, group: int, places: Places, numbers: Array) -> tuple[Weights, float]:
+    """Features of a tied query as weights of cores, by part and group, and of the number of people."""
+    assert query.place is not None
+    part, start = query.place.part, query.place.start
+    d = query.block.domain.dimension
+    if free_marks(query.block.domain) is not None:  # every cell is a group of its part
         assert part is not None
         cells = {(part, start + place): np.array([n]) for place, n in zip(places, numbers, strict=True) if place < d}
-        return cells, float(numbers[places >= d].sum()) if draw.block.shape.counted else 0.0
-    weights = numbers @ feature_rows(draw.block.problem)[places]
-    if not counts_everybody(draw, tie.where):
+        return cells, float(numbers[places >= d].sum()) if query.block.shape.counted else 0.0
+    weights = numbers @ feature_rows(query.block.problem)[places]
+    if not counts_everybody(query, tie.where):
         assert part is not None
-        for q, members in parts_by_groups(draw, draw.place):
+        for q, members in parts_by_groups(query, query.place):
             if members is not None and group in members:  # groups that weigh differently have a part for each weight
                 return {(q, members.index(group)): weights}, 0.0
         return {(part, start + group): weights}, 0.0

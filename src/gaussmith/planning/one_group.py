@@ -1,14 +1,14 @@
-"""Draws by the same groups, seen as draws about one group: planned once, and used anew in every group.
+"""Queries by the same groups, seen as queries about one group: planned once, and used anew in every group.
 
-Under add-remove a person who is in one group at most, the same one in all draws, is e_i ⊗ x: group i, and what it adds
-there. Noise Σ₁ for one group, drawn anew in each of g groups, hides everybody, and costs Σ_i w_i T₁ with group weights
-w_i. No Gaussian noise costs less (docs/theory.md, statement 78).
+Under add-remove a person who is in one group at most, the same one in all queries, is e_i ⊗ x: group i, and what it
+adds there. Noise Σ₁ for one group, drawn anew in each of g groups, hides everybody, and costs Σ_i w_i T₁ with group
+weights w_i. No Gaussian noise costs less (docs/theory.md, statement 78).
 
-Privacy rests on `one_choice`: whoever is in a group for one draw is in no other group for any other draw. That holds
-where all draws choose by the same rows: the same unit, filter, key columns and list of groups, one group for a person.
-Rows that lack a value are among them: such a value is left out of that group's mean, and the person stays in the group.
-Where each row is a person its keys are the choice, and filters may differ: by two filters, a person with several rows
-could be in one group for one draw and in another for the other.
+Privacy rests on `one_choice`: whoever is in a group for one query is in no other group for any other query. That holds
+where all queries choose by the same rows: the same unit, filter, key columns and list of groups, one group for a
+person. Rows that lack a value are among them: such a value is left out of that group's mean, and the person stays in
+the group. Where each row is a person its keys are the choice, and filters may differ: by two filters, a person with
+several rows could be in one group for one query and in another for the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gaussmith.domains.box import Records
 from gaussmith.domains.cells import Cells
 from gaussmith.domains.domain import Problem
 from gaussmith.domains.groups import Groups
-from gaussmith.domains.strategies import Shape
+from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import damaged_plan
 from gaussmith.expressions.formulas import columns_used, same_meaning
 from gaussmith.expressions.grammar import parse
@@ -34,46 +34,47 @@ from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.statistics.asking import ask
 
 if TYPE_CHECKING:
-    from gaussmith.planning.draw import Draw
+    from gaussmith.planning.query import Query
 
 
-def by_one_key(draws: Sequence[Draw]) -> list[tuple[int, ...]]:
-    """The places of draws that are about the same groups, where there are several: sets in the order of the first."""
+def by_one_key(queries: Sequence[Query]) -> list[tuple[int, ...]]:
+    """The places of queries that are about the same groups, where there are several: sets in the order of the first."""
     found: dict[Any, list[int]] = {}
-    for i, draw in enumerate(draws):
-        key = _key(draw)
+    for i, query in enumerate(queries):
+        key = _key(query)
         if key is not None:
             found.setdefault(key, []).append(i)
     sets = [tuple(members) for members in found.values() if len(members) > 1]
-    sets = [members for members in sets if any(draws[i].groups is not None for i in members)]
-    return [members for members in sets if _means_the_same([draws[i] for i in members])]
+    sets = [members for members in sets if any(queries[i].groups is not None for i in members)]
+    return [members for members in sets if _means_the_same([queries[i] for i in members])]
 
 
-def one_choice(draws: Sequence[Draw]) -> Groups:
-    """The groups that all draws are about; refuses draws for which one person can be in two of them.
+def one_choice(queries: Sequence[Query]) -> Groups:
+    """The groups that all queries are about; refuses queries for which one person can be in two of them.
 
-    Guarantee: adding or removing all rows of one person changes the totals of one group at most, the same in all draws.
+    Guarantee: adding or removing all rows of one person changes the totals of one group at most, the same in all
+    queries.
     """
-    groups = next((draw.groups for draw in draws if draw.groups is not None), None)
-    keys = {_key(draw) for draw in draws}
-    if groups is None or len(keys) != 1 or None in keys or not _means_the_same(draws):
-        raise damaged_plan("one noise in every group for draws that are not by the same groups")
+    groups = next((query.groups for query in queries if query.groups is not None), None)
+    keys = {_key(query) for query in queries}
+    if groups is None or len(keys) != 1 or None in keys or not _means_the_same(queries):
+        raise damaged_plan("one noise in every group for queries that are not by the same groups")
     return groups
 
 
-def _key(draw: Draw) -> Any:
-    """What draws have in common for which a person is in the same group; None where it may be in several, or unseen.
+def _key(query: Query) -> Any:
+    """What queries have in common for which a person is in the same group; None where it may be in several, or unseen.
 
     A histogram, a person having one value, is a count by its values.
     """
-    rule, groups = draw.row_rule, draw.groups
-    if rule is None or draw.neighbours != ADD_REMOVE or draw.block.neighbours != ADD_REMOVE or rule.form or rule.keys:
+    rule, groups = query.row_rule, query.groups
+    if rule is None or query.neighbours != ADD_REMOVE or query.block.neighbours != ADD_REMOVE or rule.form or rule.keys:
         return None
-    if draw.block.problem.features.targets is not None or rule.person_where is not None:
+    if query.block.problem.features.targets is not None or rule.person_where is not None:
         return None
     read = (rule.unit, rule.where, rule.person_columns) if rule.unit is not None else (None,)
     if groups is None:
-        labels = _values(draw)
+        labels = _values(query)
         if labels is None:
             return None
         column = rule.features[0][1]
@@ -89,59 +90,59 @@ def _key(draw: Draw) -> Any:
     return *read, groups.columns, rule.by_cuts, labels, groups.weights
 
 
-def _values(draw: Draw) -> Sequence[Any] | None:
+def _values(query: Query) -> Sequence[Any] | None:
     """The values of a histogram that is a count by groups: of a person who has one value, all weighing the same."""
-    domain, rule = draw.block.domain, draw.row_rule
+    domain, rule = query.block.domain, query.row_rule
     if rule is None or rule.histogram is None or rule.by or rule.values_per_unit != 1 or rule.present:
         return None
-    plain = isinstance(domain, Cells) and domain.or_none and not draw.block.answers.count
-    return domain.declared_values if plain and draw.block.problem.common_weight is not None else None
+    plain = isinstance(domain, Cells) and domain.or_none and not query.block.answers.count
+    return domain.declared_values if plain and query.block.problem.common_weight is not None else None
 
 
-def _means_the_same(draws: Sequence[Draw]) -> bool:
-    """Whether keys, filter and unit are made of the same columns in all draws, and no draw is about the keys."""
-    rules = [draw.row_rule or RowRule(()) for draw in draws]
+def _means_the_same(queries: Sequence[Query]) -> bool:
+    """Whether keys, filter and unit are made of the same columns in all queries, and no query is about the keys."""
+    rules = [query.row_rule or RowRule(()) for query in queries]
     meanings = [dict(rule.columns) for rule in rules]
-    keys = next((draw.groups.columns for draw in draws if draw.groups is not None), ())
+    keys = next((query.groups.columns for query in queries if query.groups is not None), ())
     filters, unit = {rule.where for rule in rules}, rules[0].unit
     where = filters.pop() if len(filters) == 1 else None
     named = {*keys, *(() if where is None else columns_used(parse(where))), *(() if unit is None else (unit,))}
     if not same_meaning(named, meanings):
         return False
     seen = columns_behind(keys, meanings[0])
-    return all(seen.isdisjoint(columns_asked(_rule_inside(draw), where)) for draw in draws)
+    return all(seen.isdisjoint(columns_asked(_rule_inside(query), where)) for query in queries)
 
 
-def inside(draw: Draw) -> Draw:
-    """The draw as it is in one of its groups. A histogram by whose values people are grouped is a count there."""
-    if draw.groups is not None:
-        return replace(draw, groups=None, by_weight=(), row_rule=_rule_inside(draw))
-    weight, domain = draw.block.problem.common_weight, Records()
+def inside(query: Query) -> Query:
+    """The query as it is in one of its groups. A histogram by whose values people are grouped is a count there."""
+    if query.groups is not None:
+        return replace(query, groups=None, by_weight=(), row_rule=_rule_inside(query))
+    weight, domain = query.block.problem.common_weight, Records()
     answers = ask(domain, count=True)
     features = replace(answers.features, count_weight=float(weight or 0.0))
     answers = replace(answers, features=features)
     block = replace(
-        draw.block,
-        problem=Problem(domain, features, draw.block.neighbours),
+        query.block,
+        problem=Problem(domain, features, query.block.neighbours),
         answers=answers,
-        shape=Shape(draw.block.shape.name, Diagonal(np.ones(1)), Diagonal(np.ones(1)), True),
+        shape=Strategy(query.block.shape.name, Diagonal(np.ones(1)), Diagonal(np.ones(1)), True),
         substitutes=domain.centre,
         alternatives=(),
         law=None,
     )
-    return replace(draw, block=block, row_rule=_rule_inside(draw))
+    return replace(query, block=block, row_rule=_rule_inside(query))
 
 
-def _rule_inside(draw: Draw) -> RowRule:
-    rule = draw.row_rule
+def _rule_inside(query: Query) -> RowRule:
+    rule = query.row_rule
     assert rule is not None
-    if draw.groups is None:
+    if query.groups is None:
         return replace(rule, features=(), cuts=())
     return replace(rule, by=(), by_cuts=(), groups_per_unit=1)
 
 
-def counted_in_groups(silent: Draw, like: Draw) -> Draw:
-    """A draw that counts everybody in each group, from one that counts everybody in one group."""
+def counted_in_groups(silent: Query, like: Query) -> Query:
+    """A query that counts everybody in each group, from one that counts everybody in one group."""
     assert like.groups is not None and like.row_rule is not None
     assert silent.row_rule is not None
     rule = replace(

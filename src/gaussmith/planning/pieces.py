@@ -1,4 +1,4 @@
-"""Answers of one question that come from several draws: the noise of all of them together."""
+"""Answers of one question that come from several queries: the noise of all of them together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Dense
 from gaussmith.planning.block import Block, check_covariances, law_apart
-from gaussmith.planning.draw import Draw, tied_sum
 from gaussmith.planning.error_distribution import ErrorLaw
 from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, Term
+from gaussmith.planning.query import Query, tied_sum
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 class Together:
     """The pieces of the only question of a plan, as far as the noise of their features goes.
 
-    blocks: each piece, as far as it goes; kept: which features of its draw it is read from
+    blocks: each piece, as far as it goes; kept: which features of its query it is read from
     """
 
     def __init__(self, plan: Plan, groups: Sequence[int] | None = None) -> None:
         """Of some groups added up; else of one group, where groups have weights of one whose errors are largest."""
-        self.noise, self.places = NoiseCovariances(plan), [piece.draw for piece in plan.slot.pieces]
-        self.draws = [plan.draws[i] for i in self.places]
-        self.groups = tuple(groups or (_least_known(self.draws),))
-        pieces = zip(self.draws, plan.slot.pieces, strict=True)
-        blocks = [(draw.block_of(self.groups[0]), piece) for draw, piece in pieces]
+        self.noise, self.places = NoiseCovariances(plan), [piece.query for piece in plan.slot.pieces]
+        self.queries = [plan.queries[i] for i in self.places]
+        self.groups = tuple(groups or (_least_known(self.queries),))
+        pieces = zip(self.queries, plan.slot.pieces, strict=True)
+        blocks = [(query.block_of(self.groups[0]), piece) for query, piece in pieces]
         found = [block.narrowed(*piece.chosen(block.answers)) for block, piece in blocks]
         self.blocks: list[Block] = [block for block, _ in found]
         self.kept = [features for _, features in found]
@@ -43,7 +43,7 @@ class Together:
         """Of the noise in the features of all pieces, in one group or in several added up."""
         size = self.starts[-1]
         found = np.zeros((size, size))
-        for i in range(len(self.draws)):
+        for i in range(len(self.queries)):
             for j in range(i + 1):
                 block = self._covariance(i, j)
                 if block is not None:
@@ -54,14 +54,14 @@ class Together:
 
     def _covariance(self, i: int, j: int) -> Array | None:
         """Of the noise in the features of two pieces; None where there is none in common."""
-        one, other = self.draws[i], self.draws[j]
+        one, other = self.queries[i], self.queries[j]
         if one is other:
             block, times = one.block, len(self.groups)
             if one.tie is not None and one.groups is not None:
                 block, times = tied_sum(one, self.groups), 1
             rows = block.shape.features.dense()
             return np.asarray((rows[self.kept[i]] @ rows[self.kept[j]].T) * (block.noise_scale**2 * times))
-        lenders = [draw.tie or draw.block.lender for draw in (one, other)]
+        lenders = [query.tie or query.block.lender for query in (one, other)]
         if lenders[0] is None or lenders[0] is not lenders[1]:
             return None
         left, right = ([self._vector(k, place) for place in self.kept[k]] for k in (i, j))
@@ -70,7 +70,7 @@ class Together:
 
     def _vector(self, i: int, place: int) -> NoiseVector:
         """The noise in one feature of a piece."""
-        groups = self.groups if self.draws[i].groups is not None else (0,)
+        groups = self.groups if self.queries[i].groups is not None else (0,)
         terms = (Term(self.places[i], group, np.array([place]), np.ones(1)) for group in groups)
         return self.noise.vector(Combination(tuple(terms)))
 
@@ -107,12 +107,12 @@ class Together:
         return law_apart(statistics, self.noisy(), distances, alone)
 
 
-def _least_known(draws: Sequence[Draw]) -> int:
-    """A group with the largest errors, by the first draw whose groups have noise of different size; else the first."""
-    for draw in draws:
-        if draw.by_weight and draw.groups is not None:
-            at = next(i for i, block in enumerate(draw.by_weight) if block is draw.block)
-            return draw.groups.classes[at][1][0]
+def _least_known(queries: Sequence[Query]) -> int:
+    """A group with the largest errors, by the first query whose groups have noise of different size; else the first."""
+    for query in queries:
+        if query.by_weight and query.groups is not None:
+            at = next(i for i, block in enumerate(query.by_weight) if block is query.block)
+            return query.groups.classes[at][1][0]
     return 0
 
 

@@ -1,8 +1,8 @@
-"""A plan: draws and questions. It never sees data; it can be printed, saved, sent, hashed and released from.
+"""A plan: queries and questions. It never sees data; it can be printed, saved, sent, hashed and released from.
 
-    Σ μ_draw² ≤ μ²
+    Σ μ_query² ≤ μ²
 
-A draw is one noise. A question is some of the answers of one draw or of several. Only draws have shares of μ².
+A query is one noise. A question is some of the answers of one query or of several. Only queries have shares of μ².
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import About, read_about
 from gaussmith.planning.block import Block
-from gaussmith.planning.draw import AnyTie, Draw, read_tied
 from gaussmith.planning.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.planning.query import AnyTie, Query, read_tied
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers
 
 if TYPE_CHECKING:
-    from gaussmith.domains.domain import Law
+    from gaussmith.domains.domain import WorstCase
     from gaussmith.planning.certificate import Certificate
     from gaussmith.planning.discovered_groups import Threshold
     from gaussmith.planning.pieces import Together
@@ -52,11 +52,11 @@ class HasNoises:
     if TYPE_CHECKING:
         guarantee: Guarantee
         neighbours: str
-        draws: tuple[Draw, ...]
+        queries: tuple[Query, ...]
         _only: str | None
 
         @property
-        def _narrowed(self) -> tuple[Draw, ...]: ...
+        def _narrowed(self) -> tuple[Query, ...]: ...
 
         @property
         def hash(self) -> str: ...
@@ -67,28 +67,28 @@ class HasNoises:
         return self._only is not None
 
     @property
-    def untied(self) -> tuple[Draw, ...]:
-        """The draws with noise of their own, in order; those of public numbers have none."""
-        return tuple(draw for draw in self.draws if draw.tie is None and not draw.is_public)
+    def untied(self) -> tuple[Query, ...]:
+        """The queries with noise of their own, in order; those of public numbers have none."""
+        return tuple(query for query in self.queries if query.tie is None and not query.is_public)
 
     @property
     def ties(self) -> tuple[AnyTie, ...]:
-        """The noises that several draws share, in order."""
-        found = {id(draw.tie): draw.tie for draw in self.draws if draw.tie is not None}
+        """The noises that several queries share, in order."""
+        found = {id(query.tie): query.tie for query in self.queries if query.tie is not None}
         return tuple(found.values())
 
     @property
-    def noises(self) -> tuple[Draw | AnyTie, ...]:
-        """Every noise once: draws with noise of their own, then ties; of one question: its draws."""
+    def noises(self) -> tuple[Query | AnyTie, ...]:
+        """Every noise once: queries with noise of their own, then ties; of one question: its queries."""
         if self._only is not None:
-            return tuple(draw for draw in self._narrowed if not draw.is_public) or self._narrowed
+            return tuple(query for query in self._narrowed if not query.is_public) or self._narrowed
         return (*self.untied, *self.ties)
 
-    def worth_of(self, noise: Draw | AnyTie) -> float:
-        """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
+    def worth_of(self, noise: Query | AnyTie) -> float:
+        """What the squared errors of a noise are worth beside others; the scales of tied queries are in their total."""
         if len(self.noises if self._only is not None else self.provable) == 1:
             return 1.0
-        return noise.place.scale if isinstance(noise, Draw) and noise.place is not None else noise.scale
+        return noise.place.scale if isinstance(noise, Query) and noise.place is not None else noise.scale
 
     @property
     def total_variance(self) -> float:
@@ -104,7 +104,7 @@ class HasNoises:
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ.
 
-        Under add-remove people who are in all draws at once need more. Under replace-one the roots of the noises add
+        Under add-remove people who are in all queries at once need more. Under replace-one the roots of the noises add
         up: what changes in several questions has independent signs.
         """
         from gaussmith.planning.certificate import least_price
@@ -112,8 +112,8 @@ class HasNoises:
         return least_price(cast("Plan", self))
 
     @cached_property
-    def together(self) -> Law | None:
-        """A law on what one person is in all draws at once: it bounds noise for all that it is about."""
+    def together(self) -> WorstCase | None:
+        """A law on what one person is in all queries at once: it bounds noise for all that it is about."""
         from gaussmith.planning.certificate import law_together
 
         return law_together(cast("Plan", self))
@@ -124,10 +124,10 @@ class HasNoises:
 
         Of a question that takes the number of everybody from the noise of others: that of the whole plan.
         """
-        if self.is_narrowed and any(isinstance(noise, Draw) and noise.block.lender for noise in self.noises):
+        if self.is_narrowed and any(isinstance(noise, Query) and noise.block.lender for noise in self.noises):
             whole: HasNoises = replace(cast("Plan", self), _only=None, _piece=None)
             return whole.optimality
-        ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Draw)}
+        ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Query)}
         if len(self.noises) == 1 or (len(ties) == 1 and id(None) not in ties):
             return self.noises[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
@@ -137,17 +137,17 @@ class HasNoises:
         """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
         from gaussmith.planning.certificate import Certificate, prove
 
-        own = [draw.block.proof for draw in self.untied]
+        own = [query.block.proof for query in self.untied]
         together = self.together if len(self.provable) > 1 and not self.is_narrowed else None
         return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)), together)
 
     @property
     def provable(self) -> tuple[Block | AnyTie, ...]:
         """Every noise once, as a certificate has them: blocks with noise of their own, then ties."""
-        return (*(draw.block for draw in self.untied), *self.ties)
+        return (*(query.block for query in self.untied), *self.ties)
 
 
-# Where the answers of a question are: pieces, each of one draw, in the order in which answers are shown.
+# Where the answers of a question are: pieces, each of one query, in the order in which answers are shown.
 
 MAX_LISTED = 4096
 """Limit on places that are saved one by one."""
@@ -155,9 +155,9 @@ MAX_LISTED = 4096
 
 @dataclass(frozen=True)
 class Piece:
-    """Answers that follow each other and come from one draw: their places there; the count has the last place."""
+    """Answers that follow each other and come from one query: their places there; the count has the last place."""
 
-    draw: int
+    query: int
     places: Sequence[int]
 
     def __post_init__(self) -> None:
@@ -168,9 +168,9 @@ class Piece:
             object.__setattr__(self, "places", range(listed[0], listed[0] + len(listed)) if follow else listed)
 
     @classmethod
-    def whole(cls, draw: int, answers: Answers) -> Piece:
-        """All answers of a draw."""
-        return cls(draw, range(len(answers)))
+    def whole(cls, query: int, answers: Answers) -> Piece:
+        """All answers of a query."""
+        return cls(query, range(len(answers)))
 
     def chosen(self, answers: Answers) -> tuple[Sequence[int], bool]:
         """The places of the answers beside the count, and whether the count is among them."""
@@ -195,39 +195,39 @@ class Slot:
 
     @classmethod
     def of(cls, name: str, places: Iterable[tuple[int, int]]) -> Slot:
-        """The question whose answers are at these places, (draw, place) of each in the order in which it is shown."""
+        """The question whose answers are at these places, (query, place) of each in the order in which it is shown."""
         runs = groupby(places, key=lambda at: at[0])
-        return cls(name, tuple(Piece(draw, tuple(place for _, place in run)) for draw, run in runs))
+        return cls(name, tuple(Piece(query, tuple(place for _, place in run)) for query, run in runs))
 
     @property
-    def draws(self) -> tuple[int, ...]:
-        """The draws that its answers come from, each once."""
-        return tuple(dict.fromkeys(piece.draw for piece in self.pieces))
+    def queries(self) -> tuple[int, ...]:
+        """The queries that its answers come from, each once."""
+        return tuple(dict.fromkeys(piece.query for piece in self.pieces))
 
     @property
-    def draw(self) -> int:
-        """The only draw; refuses where there are several."""
-        if len(self.draws) > 1:
+    def query(self) -> int:
+        """The only query; refuses where there are several."""
+        if len(self.queries) > 1:
             raise PlanError(
-                f"a question read from {len(self.draws)} draws",
+                f"a question read from {len(self.queries)} queries",
                 "each has a domain and a noise of its own",
                 "choose one: plan.pieces[0]",
-                code="question-of-several-draws",
+                code="question-of-several-queries",
             )
-        return self.draws[0]
+        return self.queries[0]
 
-    def piece_of(self, draw: int) -> Piece:
-        """All answers of the question in one draw."""
-        found = [piece for piece in self.pieces if piece.draw == draw]
-        return found[0] if len(found) == 1 else Piece(draw, tuple(i for piece in found for i in piece.places))
+    def piece_of(self, query: int) -> Piece:
+        """All answers of the question in one query."""
+        found = [piece for piece in self.pieces if piece.query == query]
+        return found[0] if len(found) == 1 else Piece(query, tuple(i for piece in found for i in piece.places))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "pieces": [{"draw": p.draw, "answers": p.told()} for p in self.pieces]}
+        return {"name": self.name, "pieces": [{"query": p.query, "answers": p.told()} for p in self.pieces]}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Slot:
         """The slot that `to_dict` described."""
-        pieces = tuple(Piece(int(p["draw"]), _read(p["answers"])) for p in fields["pieces"])
+        pieces = tuple(Piece(int(p["query"]), _read(p["answers"])) for p in fields["pieces"])
         return cls(str(fields["name"]), pieces)
 
 
@@ -238,19 +238,19 @@ def _read(saved: Any) -> Sequence[int]:
     return tuple(int(i) for i in saved)
 
 
-def check_slots(slots: Sequence[Slot], draws: Sequence[Draw]) -> None:
-    """Refuse questions that name draws or answers which are not there, now and not when they are shown."""
+def check_slots(slots: Sequence[Slot], queries: Sequence[Query]) -> None:
+    """Refuse questions that name queries or answers which are not there, now and not when they are shown."""
     for slot in slots:
-        inside = bool(slot.pieces) and all(_is_inside(piece, draws) for piece in slot.pieces)
-        groups = {draws[i].groups for i in slot.draws} if inside else set()
+        inside = bool(slot.pieces) and all(_is_inside(piece, queries) for piece in slot.pieces)
+        groups = {queries[i].groups for i in slot.queries} if inside else set()
         if not inside or len({None if g is None else (g.columns, g.labels) for g in groups}) > 1:
             raise damaged_plan(f"question {slot.name!r}, whose answers are not in the plan")
     if not slots or len({slot.name for slot in slots}) < len(slots):
         raise damaged_plan("questions with the same name, or no questions")
 
 
-def _is_inside(piece: Piece, draws: Sequence[Draw]) -> bool:
-    size = len(draws[piece.draw].block.answers) if 0 <= piece.draw < len(draws) else 0
+def _is_inside(piece: Piece, queries: Sequence[Query]) -> bool:
+    size = len(queries[piece.query].block.answers) if 0 <= piece.query < len(queries) else 0
     places = piece.places
     if isinstance(places, range):
         return len(places) > 0 and 0 <= places[0] and places[-1] < size
@@ -262,7 +262,7 @@ def _is_inside(piece: Piece, draws: Sequence[Draw]) -> bool:
 FORMAT = 4
 """The version of the JSON form."""
 
-FIELDS = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}
+FIELDS = {"format", "kind", "guarantee", "neighbours", "queries", "ties", "questions"}
 
 OPTIONAL = {"stages", "about", "keys_before"}
 """Fields of plans with stages, and of those about which something was said."""
@@ -304,7 +304,7 @@ class FindsKeys:
 
     if TYPE_CHECKING:
         guarantee: Guarantee
-        draws: tuple[Draw, ...]
+        queries: tuple[Query, ...]
         staging: Staging | None
         keys_before: tuple[Found, ...]
 
@@ -322,9 +322,9 @@ class FindsKeys:
         if self.finds_keys:
             from gaussmith.planning.discovered_groups import check_keys, check_threshold
 
-            check_keys(self.draws, self.guarantee)
-            for draw in self.draws:
-                check_threshold(draw)
+            check_keys(self.queries, self.guarantee)
+            for query in self.queries:
+                check_threshold(query)
         if before := self._found_before:
             from gaussmith.planning.discovered_groups import check_keys_before
 
@@ -333,7 +333,7 @@ class FindsKeys:
     @property
     def finds_keys(self) -> bool:
         """Whether some groups are found in the data."""
-        return any(draw.groups is not None and draw.groups.is_found for draw in self.draws)
+        return any(query.groups is not None and query.groups.is_found for query in self.queries)
 
     @property
     def keys_found(self) -> tuple[Found, ...]:
@@ -342,7 +342,7 @@ class FindsKeys:
             return ()
         from gaussmith.planning.discovered_groups import found_of
 
-        return tuple(found_of(self.draws))
+        return tuple(found_of(self.queries))
 
     @property
     def _found_before(self) -> tuple[Found, ...]:
@@ -379,7 +379,7 @@ class FindsKeys:
             return self.guarantee
         from gaussmith.planning.discovered_groups import spent_by
 
-        return spent_by(self.draws)
+        return spent_by(self.queries)
 
     @property
     def threshold(self) -> float:
@@ -397,7 +397,7 @@ class FindsKeys:
         if self.staging is not None and self.staging.first.finds_keys:
             return self.staging.finder(self.questions)._threshold
         which = getattr(self.groups, "which", None)
-        alike = [draw for draw in self.draws if getattr(draw.groups, "which", None) == which]
+        alike = [query for query in self.queries if getattr(query.groups, "which", None) == which]
         found = next((each for each in map(threshold_of, alike) if which is not None and each is not None), None)
         if found is None:
             raise PlanError(
@@ -426,25 +426,25 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
     guarantee: Guarantee
     neighbours: str
-    draws: tuple[Draw, ...]
+    queries: tuple[Query, ...]
     slots: tuple[Slot, ...]
     _only: str | None = field(default=None, repr=False)
     """The name of the question that this plan is narrowed to."""
     _piece: int | None = field(default=None, repr=False)
     """The piece of that question that this plan is narrowed to."""
     staging: Staging | None = field(default=None, repr=False)
-    """The stages that come before; then draws and errors are those expected under its guess, and noise is planned when
-    these were seen."""
+    """The stages that come before; then queries and errors are those expected under its guess, and noise is planned
+    when these were seen."""
     about: About | None = field(default=None, repr=False)
     """What the curator says about the release; it changes no number."""
     keys_before: tuple[Found, ...] = field(default=(), repr=False)
     """Of the answers about keys that a stage before has found: what finding them cost."""
 
     @classmethod
-    def of(cls, draw: Draw, *others: Draw) -> Plan:
-        """The plan of one draw that answers one question; others only count people for it."""
-        slot = Slot("", (Piece.whole(0, draw.block.answers),))
-        return cls(draw.guarantee, draw.neighbours, (draw, *others), (slot,))
+    def of(cls, query: Query, *others: Query) -> Plan:
+        """The plan of one query that answers one question; others only count people for it."""
+        slot = Slot("", (Piece.whole(0, query.block.answers),))
+        return cls(query.guarantee, query.neighbours, (query, *others), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
 
@@ -495,24 +495,24 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         return tuple(replace(self, _only=self.slot.name, _piece=k) for k in range(len(self.slot.pieces)))
 
     @property
-    def draw(self) -> Draw:
-        """The draw of the only question; refuses where its answers come from several."""
-        return self.draws[self.slot.draw]
+    def query(self) -> Query:
+        """The query of the only question; refuses where its answers come from several."""
+        return self.queries[self.slot.query]
 
     @cached_property
-    def own_draw(self) -> Draw:
-        """The draw of the only question, as far as the question goes; refuses where there are several."""
-        return self._narrow(self.slot.draw)
+    def own_query(self) -> Query:
+        """The query of the only question, as far as the question goes; refuses where there are several."""
+        return self._narrow(self.slot.query)
 
     @property
     def block(self) -> Block:
         """What the only question is about, as far as it goes: its domain, answers and noise."""
-        return self.own_draw.block
+        return self.own_query.block
 
     @property
     def groups(self) -> Groups | None:
         """The groups of the only question; None where there are none."""
-        return self.draws[self.slot.draws[0]].groups
+        return self.queries[self.slot.queries[0]].groups
 
     @property
     def domain(self) -> Domain:
@@ -546,7 +546,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @property
     def standard_errors(self) -> Array:
         """Of the answers in order (in each group at most), the count last if asked; of a mean: n times its error."""
-        blocks = [piece.own_draw.blocks for piece in self.pieces]
+        blocks = [piece.own_query.blocks for piece in self.pieces]
         return np.concatenate([np.max([block.standard_errors for block in each], axis=0) for each in blocks])
 
     @checks_arguments
@@ -562,15 +562,15 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         """
         if len(self) > 1:
             return {name: self[name].errors(rows) for name in self.questions}
-        return {name: error for piece in self.pieces for name, error in piece.own_draw.errors(rows).items()}
+        return {name: error for piece in self.pieces for name, error in piece.own_query.errors(rows).items()}
 
     @checks_arguments
     def errors_by_group(self, rows: int | None = None) -> dict[tuple[Any, ...], dict[str, float]]:
         """The same for each group of the only question: they differ where groups have weights."""
         labels = () if self.groups is None else self.groups.labels
-        draws = [piece.own_draw for piece in self.pieces]
+        queries = [piece.own_query for piece in self.pieces]
         return {
-            label: {name: error for draw in draws for name, error in draw.block_of(i).errors(rows).items()}
+            label: {name: error for query in queries for name, error in query.block_of(i).errors(rows).items()}
             for i, label in enumerate(labels)
         }
 
@@ -587,25 +587,25 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         return question_costs(self)
 
     @cached_property
-    def _narrowed(self) -> tuple[Draw, ...]:
-        """The draws that this plan is about: all, or those of its question as far as it goes."""
-        return self.draws if self._only is None else tuple(map(self._narrow, self.slot.draws))
+    def _narrowed(self) -> tuple[Query, ...]:
+        """The queries that this plan is about: all, or those of its question as far as it goes."""
+        return self.queries if self._only is None else tuple(map(self._narrow, self.slot.queries))
 
-    def _narrow(self, i: int) -> Draw:
-        """A draw as far as the only question goes."""
-        draw, piece = self.draws[i], self.slot.piece_of(i)
-        answers = draw.block.answers
-        return draw if piece.places == range(len(answers)) else draw.narrowed(*piece.chosen(answers))
+    def _narrow(self, i: int) -> Query:
+        """A query as far as the only question goes."""
+        query, piece = self.queries[i], self.slot.piece_of(i)
+        answers = query.block.answers
+        return query if piece.places == range(len(answers)) else query.narrowed(*piece.chosen(answers))
 
     def covariance(self) -> Array:
         """Of the noise in the answers (of one group), the count last; of n times a mean, at an end of its bounds."""
-        return self.block.covariance() if len(self.slot.draws) == 1 else self._together.covariance()
+        return self.block.covariance() if len(self.slot.queries) == 1 else self._together.covariance()
 
     @cached_property
     @single_threaded()
     def error_law(self) -> ErrorLaw:
         """The distribution of the errors of all answers (of one group), the count left out."""
-        return self.block.error_law if len(self.slot.draws) == 1 else self._together.error_law()
+        return self.block.error_law if len(self.slot.queries) == 1 else self._together.error_law()
 
     @property
     def _together(self) -> Together:
@@ -622,18 +622,18 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
     @single_threaded()
     def certify(self) -> None:
-        """Check in exact arithmetic that the draws together keep the guarantee; raises PlanError otherwise."""
-        for draw in self.draws:
-            draw.certify()
-            if draw.neighbours != self.neighbours:
-                raise damaged_plan("draws whose neighbours differ from the plan's")
+        """Check in exact arithmetic that the queries together keep the guarantee; raises PlanError otherwise."""
+        for query in self.queries:
+            query.certify()
+            if query.neighbours != self.neighbours:
+                raise damaged_plan("queries whose neighbours differ from the plan's")
         for tie in self.ties:
-            tie.certify(self.draws)
+            tie.certify(self.queries)
         before = sum((Fraction(each.mu) ** 2 for each in self.keys_before), Fraction(0))
         if self.staging is not None:
             before += self.staging.certify(self.guarantee, self.neighbours)
         if self.spent + before > Fraction(self.guarantee.mu) ** 2:
-            raise damaged_plan("draws that spend too much")
+            raise damaged_plan("queries that spend too much")
         self.certify_keys()
 
     @cached_property
@@ -648,8 +648,8 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
     @property
     def spent(self) -> Fraction:
-        """Σ μ_draw², exactly: what all noises of this plan take of μ², without stages before it."""
-        own = (draw.guarantee for draw in self.untied)
+        """Σ μ_query², exactly: what all noises of this plan take of μ², without stages before it."""
+        own = (query.guarantee for query in self.untied)
         each = (*own, *(tie.guarantee for tie in self.ties))
         return sum((Fraction(guarantee.mu) ** 2 for guarantee in each), Fraction(0))
 
@@ -716,7 +716,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             "kind": "plan",
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
-            "draws": [draw.to_dict() for draw in self.draws],
+            "queries": [query.to_dict() for query in self.queries],
             "ties": [tie.to_dict() for tie in self.ties],
             "questions": [slot.to_dict() for slot in self.slots],
             **({} if self.staging is None else {"stages": self.staging.to_dict()}),
@@ -729,13 +729,15 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
         Another processor may find noise with other last digits, or as good in another way. This stays the same.
         """
-        draws = dict.fromkeys(piece.draw for slot in self.slots for piece in slot.pieces)  # not those that only count
-        number = {i: k for k, i in enumerate(draws)}
+        queries = dict.fromkeys(
+            piece.query for slot in self.slots for piece in slot.pieces
+        )  # not those that only count
+        number = {i: k for k, i in enumerate(queries)}
         return {
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
-            "draws": [self.draws[i].asked() for i in draws],
-            "questions": [[slot.name, [[number[p.draw], p.told()] for p in slot.pieces]] for slot in self.slots],
+            "queries": [self.queries[i].asked() for i in queries],
+            "questions": [[slot.name, [[number[p.query], p.told()] for p in slot.pieces]] for slot in self.slots],
             "stages": None if self.staging is None else self.staging.asked(),
             "about": None if self.about is None else self.about.to_dict(),
         }
@@ -756,13 +758,13 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             plan = cls(
                 Guarantee.from_dict(fields["guarantee"]),
                 check(fields["neighbours"]),
-                read_tied(list(map(Draw.from_dict, fields["draws"])), fields["ties"]),
+                read_tied(list(map(Query.from_dict, fields["queries"])), fields["ties"]),
                 tuple(map(Slot.from_dict, fields["questions"])),
                 staging=Staging.from_dict(fields["stages"]) if "stages" in fields else None,
                 about=read_about(fields.get("about")),
                 keys_before=tuple(Found(float(mu), Fraction(kappa)) for mu, kappa in fields.get("keys_before", ())),
             )
-            check_slots(plan.slots, plan.draws)
+            check_slots(plan.slots, plan.queries)
             plan.to_json()  # fails where a number is not finite: a saved plan has none
             plan.certify()
         except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:

@@ -14,9 +14,9 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.choice import plan_problem
-from gaussmith.planning.draw import Draw, draw_groups
 from gaussmith.planning.joining import Questions
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query, query_groups
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
@@ -95,7 +95,7 @@ def plan(
         asked = aim(_ask(domain, answers, count, weights, mean_within), objective, targets)
     problem = Problem(domain, asked.features, protected)
     block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
-    return Plan.of(Draw(block, guarantee, protected))
+    return Plan.of(Query(block, guarantee, protected))
 
 
 def _ask(domain: Domain, answers: Any, count: bool, weights: Any, mean_within: Any) -> Answers:
@@ -117,10 +117,10 @@ def _plan_groups(
 
     problem = Problem(groups.domain, asked.features, ADD_REMOVE)  # who is in a group is secret
 
-    def plan_alone(_: int, share: Guarantee) -> Draw:
-        return draw_groups(groups, share, neighbours, lambda each: plan_problem(problem, asked, each, missing, shape))
+    def plan_alone(_: int, share: Guarantee) -> Query:
+        return query_groups(groups, share, neighbours, lambda each: plan_problem(problem, asked, each, missing, shape))
 
     alone = plan_alone(0, guarantee)
     if shape != BEST or asked.features.targets is not None:
         return Plan.of(alone)
-    return Plan.of(*Questions([alone], [1.0], plan_alone, RowRule(()), guarantee, neighbours).draws())
+    return Plan.of(*Questions([alone], [1.0], plan_alone, RowRule(()), guarantee, neighbours).queries())

@@ -48,7 +48,7 @@ MAX_AGAINST_MEAN = 20
 """Limit on groups against their mean whose common width is computed; beyond, Šidák's bound is as good."""
 
 CLOSE = 1e-9
-"""How well a correlation matrix must fit one common draw to be taken for such a one."""
+"""How well a correlation matrix must fit one common query to be taken for such a one."""
 
 
 def recovered_interval(
@@ -126,7 +126,7 @@ def shared_width(width: float, size: int) -> float:
 def width_of_all(confidence: float, covariance: Array | None, size: int) -> float:
     """Standard errors to either side of intervals that hold for all of `size` contrasts at once.
 
-    Exact where the noise of the contrasts is their own and one common draw (all groups against one group, or two
+    Exact where the noise of the contrasts is their own and one common query (all groups against one group, or two
     contrasts), and for groups with equal noise against their mean; otherwise by Šidák's inequality, never too small.
 
     >>> against_one, against_mean = np.full((3, 3), 1.0) + np.eye(3), np.eye(3) - 1 / 3
@@ -149,7 +149,7 @@ def width_of_all(confidence: float, covariance: Array | None, size: int) -> floa
         and np.abs(R - np.eye(len(R)) + (1 - np.eye(len(R))) / (len(R) - 1)).max() <= CLOSE
     ):
         return min(sidak, _width_against_mean(confidence, len(R)))
-    shares = _common_draw(R)
+    shares = _common_query(R)
     if shares is None:
         return normal_width(confidence, len(apart))
     law = ErrorLaw(np.sqrt(1 - shares * shares), shares)
@@ -190,7 +190,7 @@ def _distinct(R: Array) -> list[int]:
     return kept
 
 
-def _common_draw(R: Array) -> Array | None:
+def _common_query(R: Array) -> Array | None:
     """Shares s with R_ij = s_i s_j beside the diagonal and |s_i| < 1; None where there are none."""
     size = len(R)
     if size == 1:

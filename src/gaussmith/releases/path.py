@@ -13,8 +13,8 @@ import numpy as np
 
 from gaussmith.domains.features import CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, TOTAL
 from gaussmith.errors import PlanError, printable
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH
 from gaussmith.planning.staging import ANSWERS, NOTHING, Rule, Seen, StageStep, read_rule
 from gaussmith.releases.diagnosis import (
@@ -99,7 +99,7 @@ class Path:
         return self.last.stage == NOTHING and any(self.last.asks.get(name) for name in ("bounds", "cells", "domain"))
 
     def to_dict(self) -> dict[str, Any]:
-        from gaussmith.releases.saved import draws_to_dict
+        from gaussmith.releases.saved import queries_to_dict
 
         return {
             "rule": self.rule.to_dict(),
@@ -109,7 +109,7 @@ class Path:
                 {
                     **_step_to_dict(stage.step),
                     "plan": stage.release.plan.to_dict(),
-                    "draws": draws_to_dict(stage.release),
+                    "queries": queries_to_dict(stage.release),
                 }
                 for stage in self.stages
             ],
@@ -123,7 +123,7 @@ class Path:
         from gaussmith.releases.saved import release_of
 
         stages = tuple(
-            Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["draws"]))
+            Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["queries"]))
             for each in fields["stages"]
         )
         asked = tuple((str(question), tuple(map(str, names))) for question, names in fields["asked"])
@@ -167,14 +167,14 @@ def asks_as(plan: Plan, step: StageStep) -> bool:
     if "domain" in step.asks:
         from gaussmith.domains.registry import domain_from_dict
 
-        return len(plan.draws) == 1 and plan.draws[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
+        return len(plan.queries) == 1 and plan.queries[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
     edges = step.asks.get("edges")
     if edges is not None:
-        cuts = {name: list(cut.edges) for draw in plan.draws if draw.row_rule for name, cut in draw.row_rule.cuts}
+        cuts = {name: list(cut.edges) for query in plan.queries if query.row_rule for name, cut in query.row_rule.cuts}
         return bool(cuts == edges)
     cells = step.asks.get("cells")
     if cells is not None:
-        rules = [draw.row_rule for draw in plan.draws if draw.row_rule]
+        rules = [query.row_rule for query in plan.queries if query.row_rule]
         found = [(name, list(cut.edges)) for rule in rules for name, cut in rule.cuts if cut.ends is None]
         return {name for name, _ in found} >= {*cells} and all(cells.get(name, own) == own for name, own in found)
     bounds = {(column, of): (low, high) for column, of, low, high in step.asks.get("bounds", ())}
@@ -183,7 +183,7 @@ def asks_as(plan: Plan, step: StageStep) -> bool:
 
 def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
     """Whether the groups of these questions have these keys, in this order, and hidden questions are not asked."""
-    known = {slot.name: [plan.draws[i].groups for i in slot.draws] for slot in plan.slots}
+    known = {slot.name: [plan.queries[i].groups for i in slot.queries] for slot in plan.slots}
     labels = {
         name: [None if each is None else [list(label) for label in each.labels] for each in known.get(name, ())]
         for name in keys
@@ -195,19 +195,19 @@ def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
 
 def bounds_in(plan: Plan) -> list[Bounds]:
     """The bounds of columns in a plan: (column, "value" or "total") with each pair that it is clipped to."""
-    return [pair for draw in plan.draws for pair in bounds_of(draw) if pair is not None]
+    return [pair for query in plan.queries for pair in bounds_of(query) if pair is not None]
 
 
-def bounds_of(draw: Draw) -> list[Bounds | None]:
-    """The same of the coordinates of a draw, one for each; None where it has none."""
+def bounds_of(query: Query) -> list[Bounds | None]:
+    """The same of the coordinates of a query, one for each; None where it has none."""
     from gaussmith.domains.features import CHECKED, CHECKED_TOTAL, OWN_TOTAL, TOTAL
 
-    rule = draw.row_rule
+    rule = query.row_rule
     if rule is None:
         return []
     totals = (TOTAL, OWN_TOTAL, CHECKED_TOTAL) if rule.unit is not None and not rule.person_columns else ()
     found: list[Bounds | None] = []
-    for (made, column), pair in zip(rule.features, _pairs(draw), strict=False):
+    for (made, column), pair in zip(rule.features, _pairs(query), strict=False):
         of = "total" if made in totals else "value"
         cut = rule.cut_of(column)
         ends = cut.ends if cut is not None else None if made in CHECKED else pair
@@ -215,12 +215,12 @@ def bounds_of(draw: Draw) -> list[Bounds | None]:
     return found
 
 
-def _pairs(draw: Draw) -> list[tuple[float, float] | None]:
-    """The bounds of each coordinate of a draw; None where it has none."""
-    assert draw.row_rule is not None
-    block, places = draw.block, range(min(len(draw.row_rule.features), draw.block.domain.dimension))
-    if draw.row_rule.is_counted or draw.row_rule.counts_marks:
-        return [None] * len(draw.row_rule.features)
+def _pairs(query: Query) -> list[tuple[float, float] | None]:
+    """The bounds of each coordinate of a query; None where it has none."""
+    assert query.row_rule is not None
+    block, places = query.block, range(min(len(query.row_rule.features), query.block.domain.dimension))
+    if query.row_rule.is_counted or query.row_rule.counts_marks:
+        return [None] * len(query.row_rule.features)
     table = block.domain.bounds_table(block.problem, places, block.substitutes)
     return [None] * len(places) if table is None else [(row[1][0], row[1][1]) for row in table.rows]
 

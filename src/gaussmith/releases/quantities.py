@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """An answer in place `at` of a piece of a question: a release narrowed to one draw, and to one group or several
+    """An answer in place `at` of a piece of a question: a release narrowed to one query, and to one group or several
     added up."""
 
     release: Release
@@ -78,14 +78,14 @@ class Quantity:
     def measured(self, combination: Combination) -> float:
         """The released value of a combination of features."""
         noisy = self.release.noisy
-        return float(sum(noisy[t.draw][t.group, t.places] @ t.factors for t in combination.terms))
+        return float(sum(noisy[t.query][t.group, t.places] @ t.factors for t in combination.terms))
 
     def _combination(self, places: Places, factors: Array) -> Combination:
-        """Factors of the question's features as terms over those of its draw, in each group in view."""
-        draw, i = self.release.plan.draw, self.release.plan.slot.draw
+        """Factors of the question's features as terms over those of its query, in each group in view."""
+        query, i = self.release.plan.query, self.release.plan.slot.query
         noisy = self.release.readout.noisy
-        chosen = self.release.plan.slot.piece_of(i).chosen(draw.block.answers)
-        kept = np.array(draw.block.narrowed(*chosen)[1], np.int64)
+        chosen = self.release.plan.slot.piece_of(i).chosen(query.block.answers)
+        kept = np.array(query.block.narrowed(*chosen)[1], np.int64)
         used = (factors != 0) & ((places >= 0) | noisy.has_noisy_count)
         moved = kept[places[used]]
         groups = self.release.view.groups

@@ -1,6 +1,6 @@
 """JSON Schemas of the records: release, plan and certificate. They hold what other programs may rely on.
 
-What is inside a draw or a proof is for this program alone, and may grow. `docs/schemas/record.py` writes the files.
+What is inside a query or a proof is for this program alone, and may grow. `docs/schemas/record.py` writes the files.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def plan_schema() -> Schema:
         "kind": {"const": "plan"},
         "guarantee": {**STATED, "description": "the guarantee as it was stated"},
         "neighbours": {"enum": list(NEIGHBOURS)},
-        "draws": {**TABLES, "description": "each draw of noise, with the shape of its noise"},
-        "ties": {**TABLES, "description": "draws that share one noise"},
+        "queries": {**TABLES, "description": "each noise, with the shape of its noise"},
+        "ties": {**TABLES, "description": "queries that share one noise"},
         "questions": {
             "type": "array",
             "minItems": 1,
@@ -97,10 +97,10 @@ def release_schema() -> Schema:
         },
         "confidence": NUMBER,
         "intervals_cover": TEXT,
-        "draws": {
+        "queries": {
             "type": "array",
             "items": {"type": "object", "required": ["features", "records", "row_rule"]},
-            "description": "the noisy numbers of each draw",
+            "description": "the noisy numbers of each query",
         },
         "view": TABLE,
         "id": SOME_TEXT,

@@ -19,9 +19,9 @@ from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.answer_notes import notes_on, told_of
 from gaussmith.planning.block import Block
-from gaussmith.planning.draw import tied_sum
 from gaussmith.planning.error_distribution import normal_width
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import tied_sum
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.planning.staging import NOTHING
 from gaussmith.privacy.guarantee import Guarantee
@@ -202,33 +202,33 @@ if TYPE_CHECKING:
 
 
 def read_piece(release: Release) -> Readout | ReadoutByWeight:
-    """The answers of a question of one draw, read from its noisy features: of all groups, or of those in view."""
+    """The answers of a question of one query, read from its noisy features: of all groups, or of those in view."""
     plan, chosen = release.plan, release.view.groups
-    draw, at = plan.draw, plan.slot.draw
-    shown = plan.slot.piece_of(at).chosen(draw.block.answers)
-    features, kept = release.noisy[at], draw.block.narrowed(*shown)[1]
+    query, at = plan.query, plan.slot.query
+    shown = plan.slot.piece_of(at).chosen(query.block.answers)
+    features, kept = release.noisy[at], query.block.narrowed(*shown)[1]
     if kept != range(features.shape[1]):
         features = features[:, kept]
     if chosen is not None:
         features = features[list(chosen)].sum(axis=0)
-    elif draw.groups is None:
+    elif query.groups is None:
         features = features[0]
     parts = len(chosen) if chosen is not None and release.view.summed else 1
     block = plan.block
-    if chosen is not None and draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
-        block, parts = tied_sum(draw, chosen).narrowed(*shown)[0], 1
-    elif chosen is not None and draw.by_weight:
-        block = draw.block_of(chosen[0]).narrowed(*shown)[0]
-    elif draw.by_weight and draw.groups is not None:
-        blocks = [each.narrowed(*shown)[0] for each in draw.by_weight]
-        return ReadoutByWeight.of(blocks, features, [places for _, places in draw.groups.classes])
+    if chosen is not None and query.tie is not None and parts > 1:  # the noise of tied groups is not independent
+        block, parts = tied_sum(query, chosen).narrowed(*shown)[0], 1
+    elif chosen is not None and query.by_weight:
+        block = query.block_of(chosen[0]).narrowed(*shown)[0]
+    elif query.by_weight and query.groups is not None:
+        blocks = [each.narrowed(*shown)[0] for each in query.by_weight]
+        return ReadoutByWeight.of(blocks, features, [places for _, places in query.groups.classes])
     bars, least = _bars(release, at)
     return Readout(block, features, release.records[at], parts, bars, least)
 
 
 def _bars(release: Release, at: int) -> tuple[Array | None, int]:
-    """What the counts of found groups in view had to reach, and the fewest people in one, where a draw decided."""
-    groups, shown = release.plan.draws[at].groups, release.shown[at] if release.shown else None
+    """What the counts of found groups in view had to reach, and the fewest people in one, where a query decided."""
+    groups, shown = release.plan.queries[at].groups, release.shown[at] if release.shown else None
     if shown is None or not isinstance(groups, FoundGroups) or groups.kappa is None:
         return None, 1
     chosen = shown.bars if release.view.groups is None else shown.bars[release.view.groups[0]]
@@ -397,11 +397,11 @@ class Release(Recorded, Readings, CellReadings):
 
     plan: Plan
     noisy: tuple[Array, ...]
-    """The noisy features of each draw: groups × features, one row where there are no groups."""
+    """The noisy features of each query: groups × features, one row where there are no groups."""
     records: tuple[int | None, ...]
-    """The number of records of each draw, if it is public."""
+    """The number of records of each query, if it is public."""
     row_rules: tuple[RowRule | None, ...]
-    """How the records of each draw came from a table; None for plain data."""
+    """How the records of each query came from a table; None for plain data."""
     id: str | None = None
     receipt: str | None = None
     software: str | None = None
@@ -410,7 +410,8 @@ class Release(Recorded, Readings, CellReadings):
     """Whether the data were made up for a rehearsal: then every format says so."""
     view: View = field(default=View(), repr=False)
     shown: tuple[ShownGroups | None, ...] = field(default=(), repr=False)
-    """Of each draw over found keys the groups that were shown; None for other draws. Empty where no keys are found."""
+    """Of each query over found keys the groups that were shown; None for other queries. Empty where no keys are
+    found."""
     path: Path | None = field(default=None, repr=False)
     """The stages before these answers, where there were any: their plans and noisy outputs, and what was learned."""
     standing: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -445,13 +446,13 @@ class Release(Recorded, Readings, CellReadings):
 
     @cached_property
     def own_rule(self) -> RowRule | None:
-        """The row rule of the only draw in view; None for plain data."""
-        return self.row_rules[self.plan.slot.draw]
+        """The row rule of the only query in view; None for plain data."""
+        return self.row_rules[self.plan.slot.query]
 
     @property
     def row_rule(self) -> RowRule | None:
-        """How the records of the only question came from a table; None for plain data. Refuses several draws."""
-        row_rule, block = self.row_rules[self.plan.slot.draws[0]], self.block
+        """How the records of the only question came from a table; None for plain data. Refuses several queries."""
+        row_rule, block = self.row_rules[self.plan.slot.queries[0]], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
         places = block.problem.features.index.tolist() if not row_rule.counts_marks else []
@@ -492,7 +493,7 @@ class Release(Recorded, Readings, CellReadings):
 
     @property
     def _shown_groups(self) -> ShownGroups | None:
-        return self.shown[self.plan.slot.draws[0]] if self.shown else None
+        return self.shown[self.plan.slot.queries[0]] if self.shown else None
 
     @property
     def shows_found_keys(self) -> bool:
@@ -613,8 +614,8 @@ class Release(Recorded, Readings, CellReadings):
 
     @property
     def readout(self) -> Readout:
-        """The answers of a question of one draw, of those in view; of all groups where these have one noise."""
-        self.plan.draw  # noqa: B018 (refuses several)
+        """The answers of a question of one query, of those in view; of all groups where these have one noise."""
+        self.plan.query  # noqa: B018 (refuses several)
         (found,) = self.readouts
         assert isinstance(found, Readout), "groups whose noise differs are read apart"
         return found

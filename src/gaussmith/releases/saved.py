@@ -64,7 +64,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "answers": _answers(release),
         "confidence": CONFIDENCE,
         "intervals_cover": COVERS,
-        "draws": draws_to_dict(release),
+        "queries": queries_to_dict(release),
         "view": {
             "question": plan.questions[0] if len(plan) < len(plan.slots) else None,
             "groups": None if view.groups is None else list(view.groups),
@@ -101,9 +101,9 @@ def _stages(release: Release) -> dict[str, Any]:
     return {"learned": learned_sentences(release), "stages": release.path.to_dict()}
 
 
-def draws_to_dict(release: Release) -> list[dict[str, Any]]:
-    """The noisy numbers of each draw; null where there are none, because the stages before found too little."""
-    none = (None,) * len(release.plan.draws)
+def queries_to_dict(release: Release) -> list[dict[str, Any]]:
+    """The noisy numbers of each query; null where there are none, because the stages before found too little."""
+    none = (None,) * len(release.plan.queries)
     return [
         {
             "features": pack(noisy) if np.isfinite(noisy).all() else None,
@@ -121,25 +121,27 @@ def _features(saved: Any, groups: int, width: int) -> Array:
     return np.full((groups, width), np.nan) if saved is None else unpack(saved).reshape(groups, width)
 
 
-def release_of(plan: Plan, draws: Any) -> Release:
-    """The release of a plan from the saved numbers of its draws."""
-    if len(draws) != len(plan.draws):
-        what = "a release whose draws do not match its plan's"
-        raise PlanError(what, "every draw must have its noisy numbers", "check the file", code="release-of-other-draws")
+def release_of(plan: Plan, queries: Any) -> Release:
+    """The release of a plan from the saved numbers of its queries."""
+    if len(queries) != len(plan.queries):
+        what = "a release whose queries do not match its plan's"
+        raise PlanError(
+            what, "every query must have its noisy numbers", "check the file", code="release-of-other-queries"
+        )
     shown = tuple(
-        ShownGroups.from_dict(saved["shown"]) if draw.groups is not None and draw.groups.is_found else None
-        for saved, draw in zip(draws, plan.draws, strict=True)
+        ShownGroups.from_dict(saved["shown"]) if query.groups is not None and query.groups.is_found else None
+        for saved, query in zip(queries, plan.queries, strict=True)
     )
-    sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
+    sizes = [query.size if each is None else len(each.labels) for query, each in zip(plan.queries, shown, strict=True)]
     noisy = tuple(
-        _features(saved["features"], size, draw.block.shape.features.shape[0])
-        for saved, size, draw in zip(draws, sizes, plan.draws, strict=True)
+        _features(saved["features"], size, query.block.shape.features.shape[0])
+        for saved, size, query in zip(queries, sizes, plan.queries, strict=True)
     )
-    rules = (saved["row_rule"] for saved in draws)
+    rules = (saved["row_rule"] for saved in queries)
     return Release(
         plan,
         noisy,
-        tuple(_records(saved["records"]) for saved in draws),
+        tuple(_records(saved["records"]) for saved in queries),
         tuple(None if rule is None else RowRule.from_dict(rule) for rule in rules),
         shown=shown if plan.finds_keys else (),
     )
@@ -236,7 +238,7 @@ def _release(fields: dict[str, Any]) -> Release:
             raise PlanError(what, rule, "upgrade gaussmith", code="unknown-release-format", format=fields["format"])
         plan = Plan.from_dict(fields["plan"])
         made = replace(
-            release_of(plan, fields["draws"]),
+            release_of(plan, fields["queries"]),
             id=_word(fields, "id"),
             receipt=_word(fields, "receipt"),
             software=_word(fields, "gaussmith"),

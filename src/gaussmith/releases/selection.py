@@ -115,7 +115,7 @@ def cells(release: Release) -> dict[Cell, Quantity]:
         known = quantities_of(release.of_group(label))
         found |= {(label, str(name)): known[name] for name in release.names}
     for quantity in found.values():
-        groups = quantity.release.plan.draw.groups
+        groups = quantity.release.plan.query.groups
         if isinstance(groups, FoundGroups) and groups.kappa is not None:
             raise PlanError(
                 f"a contrast of {quantity.name!r} in found groups",

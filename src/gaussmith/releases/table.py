@@ -189,14 +189,14 @@ def _some(texts: Sequence[str]) -> str:
 
 def _bounds(piece: Release, answer: str | None) -> list[tuple[str, str, float, float]]:
     """The bounds of what a piece adds up, with the column and whether totals are meant; quantiles tell their own."""
-    draw = piece.plan.draws[piece.plan.slot.draw]
-    rule = draw.row_rule
+    query = piece.plan.queries[piece.plan.slot.query]
+    rule = query.row_rule
     if rule is None or rule.is_counted or rule.counts_marks or any(kind == VECTOR for kind, _ in rule.features):
         return []
     asked = read_by(piece.plan, answer)
     return [
         ("a total of " if of == "total" else "", column, low, high)
-        for i, pair in enumerate(bounds_of(draw))
+        for i, pair in enumerate(bounds_of(query))
         if pair is not None and pair[0][0] and (asked is None or i in asked) and truth_of(rule, pair[0][0]) is None
         for (column, of), (low, high) in [pair]
     ]

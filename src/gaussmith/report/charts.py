@@ -15,15 +15,15 @@ from gaussmith.checks import CONFIDENCE, PERCENT
 from gaussmith.domains.domain import free_marks
 from gaussmith.errors import PlanError, nearest, printable
 from gaussmith.numerics.exact import Array
-from gaussmith.planning.block import Block, ComparedShapes, spectrum, standard_errors_of_standard
+from gaussmith.planning.block import Block, ComparedStrategies, spectrum, standard_errors_of_standard
 from gaussmith.planning.error_distribution import normal_width
 from gaussmith.report.outlines import ellipse, outlines
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.quantile import Quantiles
 
 if TYPE_CHECKING:
-    from gaussmith.planning.draw import AnyTie, Draw
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.query import AnyTie, Query
     from gaussmith.releases.release import Release
 
 
@@ -100,7 +100,7 @@ _CONFIG: Spec = {
 }
 
 
-def noise_spec(comparisons: Sequence[ComparedShapes]) -> Spec:
+def noise_spec(comparisons: Sequence[ComparedStrategies]) -> Spec:
     """Each error in percent of the standard Gaussian's, over a bar for the standard one."""
     rows: list[Spec] = [
         {
@@ -676,15 +676,15 @@ MAX_SHOWN = 24
 
 def shown_ties(plan: Plan) -> list[AnyTie]:
     """The noises that answers share; one that only counts everybody for others has no answers of its own."""
-    answered = {i for slot in plan.slots for i in slot.draws}
+    answered = {i for slot in plan.slots for i in slot.queries}
     return [tie for tie in plan.ties if not answered.isdisjoint(tie.members)]
 
 
 def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
-    held: list[tuple[str, Draw, int, bool, int]] = []
-    for slot, i in ((each, i) for each in plan.slots for i in each.draws):
-        draw = plan.draws[i]
+    held: list[tuple[str, Query, int, bool, int]] = []
+    for slot, i in ((each, i) for each in plan.slots for i in each.queries):
+        draw = plan.queries[i]
         if draw.tie is not tie:
             continue
         lead = f"{slot.name}: " if slot.name else ""

@@ -15,8 +15,8 @@ from gaussmith.report.charts import OURS, WIDTH, Spec, chart
 from gaussmith.report.tables import guarantee_notes
 
 if TYPE_CHECKING:
-    from gaussmith.planning.draw import Draw
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.query import Query
 
 
 OFTEN = CONFIDENCE
@@ -69,9 +69,9 @@ def promise(plan: Plan) -> str:
     return guess if g.epsilon is None else f"{g.describe().partition('. ')[0]}. {guess}"
 
 
-def describe_groups(draw: Draw) -> str:
-    """Where the groups of a draw come from."""
-    groups = draw.groups
+def describe_groups(query: Query) -> str:
+    """Where the groups of a query come from."""
+    groups = query.groups
     assert isinstance(groups, FoundGroups)
     declared = dict(groups.declared)
     found = ", ".join(printable(name) for name in groups.columns if name not in declared)

@@ -73,9 +73,9 @@ from gaussmith.report.tables import (
 )
 
 if TYPE_CHECKING:
-    from gaussmith.planning.block import Block, ComparedShapes
-    from gaussmith.planning.draw import AnyTie, Draw
+    from gaussmith.planning.block import Block, ComparedStrategies
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.query import AnyTie, Query
     from gaussmith.releases.release import Release
 
 
@@ -155,26 +155,26 @@ _ALL = {PERSON: " with all rows", RECORD: ""}
 
 def compared_section(release: Release) -> str:
     """Errors beside the standard Gaussian's: one table for answers that share a noise, else one for each piece."""
-    plan, ties = release.plan, {id(piece.draw.tie) for piece in release.plan.pieces}
+    plan, ties = release.plan, {id(piece.query.tie) for piece in release.plan.pieces}
     several, pieces = len(plan.provable) > 1, release.pieces
-    if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
-        return "\n".join(compared_section(piece) for piece in pieces if not piece.plan.draw.is_public)
+    if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].query.tie is None):
+        return "\n".join(compared_section(piece) for piece in pieces if not piece.plan.query.is_public)
     block = pieces[0].block
     if plan.groups is None or release.view.groups is not None:
-        return _noise(block, compare_release(release, MAX_ROWS), several, pieces[0].plan.draw)
+        return _noise(block, compare_release(release, MAX_ROWS), several, pieces[0].plan.query)
     compared = [  # all groups have the same noise, or this is the largest
         each
         for piece in plan.pieces
         for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
     ]
-    return _noise(block, compared, several, plan.pieces[0].draw, of_groups=True)
+    return _noise(block, compared, several, plan.pieces[0].query, of_groups=True)
 
 
 def _noise(
-    block: Block, comparisons: Sequence[ComparedShapes], several: bool, draw_of: Draw, of_groups: bool = False
+    block: Block, comparisons: Sequence[ComparedStrategies], several: bool, query_of: Query, of_groups: bool = False
 ) -> str:
     """Errors beside the standard Gaussian's; `several` noises share the guarantee."""
-    groups = draw_of if of_groups else None
+    groups = query_of if of_groups else None
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
@@ -192,8 +192,8 @@ def _noise(
     worse = WORSE if max(shares) > 1.005 else ""
     together = block.whole is not None or block.tie is not None
     what = "the plan of all questions that were planned together" if together else "the plan"
-    inside = draw_of.is_planned_inside
-    best = describe_factor(draw_of.optimality) if inside else describe_optimality(block)
+    inside = query_of.is_planned_inside
+    best = describe_factor(query_of.optimality) if inside else describe_optimality(block)
     shared = groups is not None and groups.is_shared and not inside
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     where = where if block.lender is None else ""
@@ -281,7 +281,7 @@ def _directions(block: Block) -> str:
 # The section of a page that says why this noise was chosen.
 
 
-def reasons(draw: Draw, block: Block) -> str:
+def reasons(query: Query, block: Block) -> str:
     """Why this noise: what was minimised, what other noise would have cost, and the least there is."""
     if block.tie is not None:
         return _tied_reasons(block.tie)
@@ -304,7 +304,7 @@ def reasons(draw: Draw, block: Block) -> str:
         [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
         for name, price, note in prices
     ]
-    optimality = draw.optimality if draw.is_planned_inside else block.optimality
+    optimality = query.optimality if query.is_planned_inside else block.optimality
     if math.isfinite(optimality):
         least = f"{1 / optimality:.2f} ×"
         rows.append(["lower bound for any Gaussian noise with this guarantee", least])
@@ -425,7 +425,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         if is_diagnosis(release.plan)
         else []
     )
-    pieces = [piece for piece in release.pieces if not piece.plan.draw.is_public]
+    pieces = [piece for piece in release.pieces if not piece.plan.query.is_public]
     if not pieces:
         return [answers, people]
     drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
@@ -442,7 +442,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
         ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
         ("shape", "The shape of the noise", shape_section(drawn.block, columns, who_of([drawn.row_rule]))),
-        ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.draw, piece.block) for piece in pieces))),
+        ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.query, piece.block) for piece in pieces))),
     ]
 
 

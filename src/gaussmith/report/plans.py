@@ -32,8 +32,8 @@ from gaussmith.report.tables import (
 
 if TYPE_CHECKING:
     from gaussmith.planning.block import Block
-    from gaussmith.planning.draw import AnyTie, Draw
     from gaussmith.planning.plan import Plan, Slot
+    from gaussmith.planning.query import AnyTie, Query
     from gaussmith.privacy.guarantee import Guarantee
 
 
@@ -116,7 +116,7 @@ def _told(
         before, after = _about_found(plan)
     if len(plan.pieces) == 1:
         return before, table, [*_left_out(plan.block, most, rest_in), *told[0]], after
-    if len(plan.slots) == 1 and any(draw.block.lender is not None for draw in plan.draws):
+    if len(plan.slots) == 1 and any(query.block.lender is not None for query in plan.queries):
         after = [*after, *_whole(plan)]
     left = len(plan.names) - len(table)
     rest = [f"… and {counted(left, 'more answer')}: {rest_in}"] if left > 0 else []
@@ -135,24 +135,24 @@ def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _notes(plan: Plan, rows: int | None, lead: str, finds: bool) -> list[str]:
-    """What stands below the errors of a question of one draw."""
-    if plan.draw.is_public:
+    """What stands below the errors of a question of one query."""
+    if plan.query.is_public:
         return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
-    if plan.draw.is_planned_inside and not finds:
+    if plan.query.is_planned_inside and not finds:
         lead = "" if len(plan.provable) == 1 else "at its share of μ, "
-        judged = describe_factor(plan.draw.optimality)
-        return block_notes(plan.block, rows, lead, plan.protects, finds, judged, plan.draw.guarantee)
+        judged = describe_factor(plan.query.optimality)
+        return block_notes(plan.block, rows, lead, plan.protects, finds, judged, plan.query.guarantee)
     return block_notes(plan.block, rows, lead, plan.protects, finds)
 
 
 def _whole(plan: Plan) -> list[str]:
-    """How close to the limit all draws together are."""
+    """How close to the limit all queries together are."""
     if len(plan.provable) == 1 and not plan.ties:
         return []
     if len(plan.provable) == 1 and len(plan.ties) == 1:
         (tie,) = plan.ties
         return [
-            f"all answers together are {describe_optimality(plan.draws[tie.members[0]].block)}{describe_saving(tie)}"
+            f"all answers together are {describe_optimality(plan.queries[tie.members[0]].block)}{describe_saving(tie)}"
         ]
     return [f"all answers together are {describe_factor(plan.optimality)}"]
 
@@ -164,31 +164,34 @@ def _several(plan: Plan) -> list[str]:
 
 def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
-    draw = plan.draw
+    query = plan.query
     alone = len(plan.provable) == 1
-    lead = "" if alone or draw.tie is not None else "at its share of μ, "
-    if draw.groups is None:
+    lead = "" if alone or query.tie is not None else "at its share of μ, "
+    if query.groups is None:
         return [], lead, []
     which = "in each group"
-    if draw.by_weight:
+    if query.by_weight:
         which = "in the groups with the largest errors (all: plan.errors_by_group)"
-    before = [f"{counted(draw.groups.size, 'group')}, each person in {held(draw)}; {which}:"]
-    if not draw.is_shared or draw.is_planned_inside:
+    before = [f"{counted(query.groups.size, 'group')}, each person in {held(query)}; {which}:"]
+    if not query.is_shared or query.is_planned_inside:
         return before, lead, []
-    after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
+    after = [f"all groups together: {query.guarantee}", *guarantee_notes(query.guarantee)[1:]]
     return before, "at its share of μ, ", after
 
 
 def _about_found(plan: Plan) -> tuple[list[str], list[str]]:
     """What stands above and below the errors of a question whose keys are found."""
-    draws = [plan.draws[i] for i in plan.slot.draws]
-    before = [f"{describe_groups(draws[0])}, each person in {held(draws[0])}; in each group:", *describe_shown(plan)]
+    queries = [plan.queries[i] for i in plan.slot.queries]
+    before = [
+        f"{describe_groups(queries[0])}, each person in {held(queries[0])}; in each group:",
+        *describe_shown(plan),
+    ]
     return before, statement_notes(plan) if len(plan.slots) == 1 else []
 
 
-def held(draw: Draw) -> str:
+def held(query: Query) -> str:
     """The number of groups a person is in, in plain words."""
-    m = 1 if draw.groups is None else draw.groups.at_most
+    m = 1 if query.groups is None else query.groups.at_most
     return "one group" if m == 1 else f"at most {m} groups"
 
 
@@ -209,27 +212,27 @@ def describe_saving(tie: AnyTie) -> str:
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
-    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
+    own = [((i,), query.guarantee, False) for i, query in enumerate(plan.queries) if query in plan.untied]
     found = [(_named(plan, members), guarantee, tied) for members, guarantee, tied in own]
     for tie in plan.ties:  # one that nothing is asked of counts everybody for others
         found.append((_named(plan, tie.members) or _named(plan, tie.lent_to), tie.guarantee, True))
     return found
 
 
-def _named(plan: Plan, draws: Sequence[int]) -> list[str]:
-    """The questions that some draws answer, as they are called beside their noise."""
-    return [_named_in(plan, slot, draws) for slot in plan.slots if _is_in(slot, draws)]
+def _named(plan: Plan, queries: Sequence[int]) -> list[str]:
+    """The questions that some queries answer, as they are called beside their noise."""
+    return [_named_in(plan, slot, queries) for slot in plan.slots if _is_in(slot, queries)]
 
 
 def _is_in(slot: Slot, members: Sequence[int]) -> bool:
-    return not set(slot.draws).isdisjoint(members)
+    return not set(slot.queries).isdisjoint(members)
 
 
 def _named_in(plan: Plan, slot: Slot, members: Sequence[int]) -> str:
     """What a question is called beside one noise: by its answers too, where it has several noises."""
-    if {i for i in slot.draws if not plan.draws[i].is_public} <= set(members):
+    if {i for i in slot.queries if not plan.queries[i].is_public} <= set(members):
         return slot.name
-    pieces = [piece for piece in plan[slot.name].pieces if piece.slot.draw in members]
+    pieces = [piece for piece in plan[slot.name].pieces if piece.slot.query in members]
     names = [str(name) for piece in pieces for name in piece.names]
     return f"{slot.name} ({', '.join(names[:3])}{', …' if names[3:] else ''})"
 
@@ -247,7 +250,7 @@ def describe_shares(plan: Plan) -> list[str]:
                 f"{', '.join(_named(plan, tie.lent_to))}: errors are correlated with those of other answers, through a "
                 "noisy number of everybody that all of them use"
             )
-    public = [slot.name for slot in plan.slots if all(plan.draws[i].is_public for i in slot.draws)]
+    public = [slot.name for slot in plan.slots if all(plan.queries[i].is_public for i in slot.queries)]
     return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
 
 
@@ -266,10 +269,10 @@ def explain(plan: Plan) -> str:
     if len(plan) == 1:
         return "\n".join([_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")])
     texts = [*describe_shares(plan)]
-    for i, draw in enumerate(plan.draws):
-        named = [_named_in(plan, slot, [i]) for slot in plan.slots if i in slot.draws]
-        if draw in plan.untied:
-            texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
+    for i, query in enumerate(plan.queries):
+        named = [_named_in(plan, slot, [i]) for slot in plan.slots if i in slot.queries]
+        if query in plan.untied:
+            texts.append(f"\n{', '.join(named)}\n{_explain_query(query)}")
     for tie in plan.ties:
         named = [_named_in(plan, slot, tie.members) for slot in plan.slots if _is_in(slot, tie.members)]
         texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
@@ -291,15 +294,15 @@ def _explain_whole(plan: Plan, of: str) -> list[str]:
 
 def _explain_question(plan: Plan) -> str:
     """Each noise of one question once, with the names of its answers where there are several."""
-    draws = [plan.draws[i] for i in plan.slot.draws]
-    draws = [draw for draw in draws if not draw.is_public] or draws
-    noises = {id(draw.tie or draw): draw for draw in draws}
+    queries = [plan.queries[i] for i in plan.slot.queries]
+    queries = [query for query in queries if not query.is_public] or queries
+    noises = {id(query.tie or query): query for query in queries}
     if len(noises) == 1:
-        return _explain_draw(draws[0])
+        return _explain_query(queries[0])
     texts = []
-    for key, draw in noises.items():
-        some = [p for p in plan.pieces if id(p.draw.tie or p.draw) == key]
-        texts.append(f"{', '.join(name for piece in some for name in piece.names)}\n{_explain_draw(draw)}")
+    for key, query in noises.items():
+        some = [p for p in plan.pieces if id(p.query.tie or p.query) == key]
+        texts.append(f"{', '.join(name for piece in some for name in piece.names)}\n{_explain_query(query)}")
     return "\n\n".join(texts)
 
 
@@ -333,50 +336,50 @@ def _explain_tie(tie: AnyTie, protects: str) -> str:
     )
 
 
-def _explain_draw(draw: Draw) -> str:
-    block = draw.block
-    if draw.tie is not None:
-        text = _explain_tie(draw.tie, protects(draw.neighbours))
-        if draw.groups is None:
+def _explain_query(query: Query) -> str:
+    block = query.block
+    if query.tie is not None:
+        text = _explain_tie(query.tie, protects(query.neighbours))
+        if query.groups is None:
             return text
-        declared = counted(draw.groups.size, "declared group")
-        errors = "their errors are correlated" if draw.tie.groups is None else "noise is drawn anew in each"
-        return f"{declared}, a person in {held(draw)}; {errors}.\n{text}"
-    finds = draw.groups is not None and draw.groups.is_found
+        declared = counted(query.groups.size, "declared group")
+        errors = "their errors are correlated" if query.tie.groups is None else "noise is drawn anew in each"
+        return f"{declared}, a person in {held(query)}; {errors}.\n{text}"
+    finds = query.groups is not None and query.groups.is_found
     how = f"Noise: μ={block.guarantee.mu:.4g}" if finds else f"How well: {block.guarantee}"
     judged, inside = "", ""
-    if draw.is_planned_inside and not finds:
-        what = "its group" if draw.groups is not None else "the records that are counted"
+    if query.is_planned_inside and not finds:
+        what = "its group" if query.groups is not None else "the records that are counted"
         inside = (
             ""
-            if block.guarantee == draw.guarantee
+            if block.guarantee == query.guarantee
             else f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
-            f"μ={block.guarantee.mu:.4g} hides this with μ={draw.guarantee.mu:.4g}.\n"
+            f"μ={block.guarantee.mu:.4g} hides this with μ={query.guarantee.mu:.4g}.\n"
         )
-        how = f"How well: {draw.guarantee}"
+        how = f"How well: {query.guarantee}"
         judged = (
-            f"no Gaussian noise with this guarantee can go below {draw.lower_bound:.6g}: the plan is "
-            f"{describe_factor(draw.optimality)}"
+            f"no Gaussian noise with this guarantee can go below {query.lower_bound:.6g}: the plan is "
+            f"{describe_factor(query.optimality)}"
         )
-        judged = judged if draw.groups is None else "all groups are judged together"
-    text = f"Protected: {protects(draw.neighbours)}. {how}.\n{inside}{explain_choice(block, judged)}"
-    if draw.groups is None:
+        judged = judged if query.groups is None else "all groups are judged together"
+    text = f"Protected: {protects(query.neighbours)}. {how}.\n{inside}{explain_choice(block, judged)}"
+    if query.groups is None:
         return text
     if finds:
         return (
-            f"{describe_groups(draw)}, each person in {held(draw)}: each group has noise of "
-            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={draw.guarantee.mu:.4g}.\n"
+            f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
+            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={query.guarantee.mu:.4g}.\n"
             f"In each group:\n{text}"
         )
     whole = ""
-    if draw.is_shared:
+    if query.is_shared:
         what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
         whole = (
-            f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
-            f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of this bound."
+            f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
+            f"guarantee can go below {query.lower_bound:.6g}: within a factor {query.optimality:.3g} of this bound."
         )
     return (
-        f"{counted(draw.groups.size, 'declared group')}, each person in {held(draw)}: "
-        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {draw.guarantee}.\n"
+        f"{counted(query.groups.size, 'declared group')}, each person in {held(query)}: "
+        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {query.guarantee}.\n"
         f"In each group:\n{text}{whole}"
     )

@@ -103,7 +103,7 @@ NOT_PROTECTED = (
 
 
 def rules_of(release: Release) -> list[RowRule]:
-    """How the records of each draw came from a table."""
+    """How the records of each query came from a table."""
     return [rule for rule in release.row_rules if rule is not None]
 
 
@@ -199,7 +199,9 @@ _SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
 
 def mechanism_of(release: Release) -> str:
     """By what noise people are hidden."""
-    shapes = dict.fromkeys(describe_shape(draw.block.shape.name) for draw in release.plan.draws if not draw.is_public)
+    shapes = dict.fromkeys(
+        describe_shape(query.block.shape.name) for query in release.plan.queries if not query.is_public
+    )
     named = "; ".join(shapes) or "nothing is noisy: all answers are public"
     return f"Gaussian noise shaped to what one person can change: {named}. {SAMPLER}"
 

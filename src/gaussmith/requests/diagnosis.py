@@ -23,8 +23,8 @@ from gaussmith.domains.features import (
 from gaussmith.domains.groups import Groups
 from gaussmith.errors import RequestError
 from gaussmith.notations import setting
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.joining import placed_again
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import cell_names
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import plain_keys
@@ -198,26 +198,27 @@ def _named(found: Sequence[tuple[Question, Part]]) -> list[Part]:
 
 
 def slot_places(parts: Sequence[Part], start: int) -> list[tuple[int, int]]:
-    """Where the answers of the diagnosis are, if its draws begin there."""
+    """Where the answers of the diagnosis are, if its queries begin there."""
     return [(start + k, place) for k, part in enumerate(parts) for place in range(part.count_place)]
 
 
-def beside(draws: Sequence[Draw], diagnose: Callable[[float], list[Draw]], part: float = SHARE) -> list[Draw]:
-    """All draws, with those of the diagnosis: what its errors are worth is such that its share of μ² is the best one.
+def beside(queries: Sequence[Query], diagnose: Callable[[float], list[Query]], part: float = SHARE) -> list[Query]:
+    """All queries, with those of the diagnosis: what its errors are worth is such that its share of μ² is the best one.
 
     With noise of its own for each of two totals T the best shares are in proportion to μ √T.
     """
     first = diagnose(1.0)
     share = part / (1 - part)
-    worth = share * _total(draws) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
+    worth = share * _total(queries) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
     alone = len(first) == 1 and first[0].tie is None  # its noise does not depend on what it is worth
     second = [replace(first[0], scale=worth)] if alone else diagnose(worth)
-    return placed_again([*draws, *second], [])
+    return placed_again([*queries, *second], [])
 
 
-def _total(draws: Sequence[Draw]) -> float:
+def _total(queries: Sequence[Query]) -> float:
     """The total of the squared errors of all noises, each by its worth."""
-    noises = {id(draw.tie or draw): draw for draw in draws}
+    noises = {id(query.tie or query): query for query in queries}
     return sum(
-        draw.scale * draw.total_variance if draw.tie is None else draw.tie.total_variance for draw in noises.values()
+        query.scale * query.total_variance if query.tie is None else query.tie.total_variance
+        for query in noises.values()
     )

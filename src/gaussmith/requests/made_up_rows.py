@@ -24,8 +24,8 @@ from gaussmith.expressions.keys import DATE, Cut
 from gaussmith.expressions.person_columns import plan_person_columns
 from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.numerics.exact import Array
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,19 +60,19 @@ def made_up_table(plan: Plan, rows: int, kinds: Mapping[str, str] | None = None)
     import polars as pl
 
     _check_rows(rows)
-    rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
+    rules = [query.row_rule for query in plan.queries if query.row_rule is not None]
     limits = [rule.rows_per_unit or USUAL_ROWS_PER_PERSON for rule in rules if rule.unit is not None]
     each = min(max(limits), rows) if limits else 1
     spread = _Spread(rows)
     found: dict[str, Any] = {}
     derived = {name for rule in rules for name, _ in (*rule.columns, *rule.person_columns)}
-    for draw in plan.draws:
-        _declare_groups(draw, found, spread)
+    for query in plan.queries:
+        _declare_groups(query, found, spread)
     bounded: dict[str, tuple[float, float]] = {}
-    for draw in plan.draws:
-        bounded = {**bounds_of(draw, each), **bounded}
-        _declare_cells(draw, found, spread, derived)
-        values = _histogram_of(draw)
+    for query in plan.queries:
+        bounded = {**bounds_of(query, each), **bounded}
+        _declare_cells(query, found, spread, derived)
+        values = _histogram_of(query)
         if values is not None and values[0] not in found and values[0] not in derived:
             found[values[0]] = spread.picked(values[1])
     for name, (low, high) in bounded.items():
@@ -119,32 +119,32 @@ def _check_rows(rows: Any) -> None:
         )
 
 
-def _declare_groups(draw: Draw, found: dict[str, Any], spread: _Spread) -> None:
-    """Columns of keys, with every declared combination; a column that another draw declared stays as it is."""
-    if draw.groups is None:
+def _declare_groups(query: Query, found: dict[str, Any], spread: _Spread) -> None:
+    """Columns of keys, with every declared combination; a column that another query declared stays as it is."""
+    if query.groups is None:
         return
-    if isinstance(draw.groups, FoundGroups):
-        declared = dict(draw.groups.declared)
-        for column in draw.groups.columns:
+    if isinstance(query.groups, FoundGroups):
+        declared = dict(query.groups.declared)
+        for column in query.groups.columns:
             if column not in found:
                 found[column] = spread.picked(declared.get(column, MADE_UP_KEYS))
         return
-    labels = spread.picked(draw.groups.labels)
-    cuts = dict(draw.row_rule.by_cuts) if draw.row_rule is not None else {}
-    for i, column in enumerate(draw.groups.columns):
+    labels = spread.picked(query.groups.labels)
+    cuts = dict(query.row_rule.by_cuts) if query.row_rule is not None else {}
+    for i, column in enumerate(query.groups.columns):
         if column not in found:
             found[column] = _of_cut(cuts[column], spread) if column in cuts else [label[i] for label in labels]
 
 
-def _declare_cells(draw: Draw, found: dict[str, Any], spread: _Spread, derived: set[str]) -> None:
+def _declare_cells(query: Query, found: dict[str, Any], spread: _Spread, derived: set[str]) -> None:
     """Columns whose cells are counted, with values in all cells; those within bounds are spread over them."""
-    rule = draw.row_rule
+    rule = query.row_rule
     if rule is None:
         return
     for column, cut in rule.cuts:
         if column not in found and column not in derived and cut.ends is None:
             found[column] = _of_cut(cut, spread)
-    for (kind, column), values in zip(rule.features, draw.block.domain.declared_lists, strict=False):
+    for (kind, column), values in zip(rule.features, query.block.domain.declared_lists, strict=False):
         if kind == TABLED and column not in found and column not in derived:
             found[column] = spread.picked(values if rule.histogram is not None else values[:-1])
 
@@ -157,16 +157,16 @@ def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
     return spread.picked([cut.edges[0] - 1.0, *cut.edges])
 
 
-def _histogram_of(draw: Draw) -> tuple[str, Sequence[Any]] | None:
-    rule, values = draw.row_rule, draw.block.domain.declared_values
+def _histogram_of(query: Query) -> tuple[str, Sequence[Any]] | None:
+    rule, values = query.row_rule, query.block.domain.declared_values
     if rule is None or rule.histogram is None or values is None:
         return None
     return rule.histogram, list(values)
 
 
-def bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
+def bounds_of(query: Query, each: int) -> dict[str, tuple[float, float]]:
     """The bounds of a row's values, by column; of a person's total those of one of its rows."""
-    rule, domain = draw.row_rule, draw.block.domain
+    rule, domain = query.row_rule, query.block.domain
     if rule is None:
         return {}
     low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances

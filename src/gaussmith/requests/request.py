@@ -20,9 +20,9 @@ from gaussmith.notations import TOML, notation, setting, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.joining import Questions, everybody_of, placed_again, scales_of
 from gaussmith.planning.plan import Plan, Slot
+from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
@@ -96,7 +96,7 @@ class AccuracyFirst:
         """
         request = cast("Request", self)
         plan = request.plan
-        asked = dict.fromkeys(name for draw in plan.draws if draw.row_rule for name in draw.row_rule.present)
+        asked = dict.fromkeys(name for query in plan.queries if query.row_rule for name in query.row_rule.present)
         if not asked:
             return 1.0
         promised = [*request.complete, *(name for name in asked if name not in request.complete)]
@@ -357,32 +357,34 @@ class Request(AccuracyFirst, RequestFields):
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
             guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
-        draws: list[Draw] = []
+        queries: list[Query] = []
         if plain:
-            draws = (
+            queries = (
                 self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
             )
         places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
         parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
         for which, (i, share, kappa) in enumerate(spent):
             found = found_parts(questions[i], self.unit, filled[i])
-            places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
-            draws += plan_found(questions[i], found, self.unit, share, kappa, which)
+            places[i], parts_in[i] = [(len(queries) + k, part) for k, part in enumerate(found)], found
+            queries += plan_found(questions[i], found, self.unit, share, kappa, which)
         slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
         if checks:
             slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
-            slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(draws))))
+            slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
             diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
-            draws = beside(draws, diagnose, float(clipped))
-        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots), about=cast("About | None", self.about))
+            queries = beside(queries, diagnose, float(clipped))
+        made = Plan(
+            self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=cast("About | None", self.about)
+        )
         if not made.noises:
             raise refused_count()
         return made.certified()
 
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
-    ) -> list[Draw]:
-        """The draws of the parts of each question, at the share of the guarantee that was given for it.
+    ) -> list[Query]:
+        """The queries of the parts of each question, at the share of the guarantee that was given for it.
 
         A question whose answers are all public takes no share.
         """
@@ -393,39 +395,39 @@ class Request(AccuracyFirst, RequestFields):
             alone = [plan_part(part, self.unit, guarantee, self.neighbours) for part in parts]
             noisy = [i for i in plain if not all(alone[k].is_public for k in own[i])]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
-        draws: list[Draw] = []
-        people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
+        queries: list[Query] = []
+        people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
         for i in plain:
             held = own[i]
             made = self._tied([parts[k] for k in held], [asking[k] for k in held], shares.get(i, guarantee))
-            draws += made[: len(held)]
+            queries += made[: len(held)]
             people += made[len(held) :]
-        return placed_again(draws, people)
+        return placed_again(queries, people)
 
     def _tied(
         self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee, worth: float = 1.0
-    ) -> list[Draw]:
-        """The draws of these parts under one guarantee; one more may count their people.
+    ) -> list[Query]:
+        """The queries of these parts under one guarantee; one more may count their people.
 
         `asking` has the questions of each part: weights compare the answers of one question, whatever its parts.
         """
 
-        def plan_alone(i: int, share: Guarantee) -> Draw:
+        def plan_alone(i: int, share: Guarantee) -> Query:
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
         if len(alone) == 1 and not any(limits) and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
-        rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
+        rules = [query.row_rule for query in alone if query.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         if not any(limits):
-            return together.draws()
-        from gaussmith.planning.joining import draws_within
+            return together.queries()
+        from gaussmith.planning.joining import queries_within
 
-        return draws_within(together, limits)
+        return queries_within(together, limits)
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []

@@ -1,4 +1,5 @@
-"""From a part of a question to its draw and the row rule of the table that feeds it. Sees bounds and rules, never data.
+"""From a part of a question to its query and the row rule of the table that feeds it. Sees bounds and rules, never
+data.
 
 One person adds a vector of numbers. Sums are totals over a person's rows, clamped to their bounds; means over people
 are each person's own mean. Means over rows are two sums, over all rows that count: the distances from the middle of
@@ -30,8 +31,8 @@ from gaussmith.numerics.kept import recall
 from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
-from gaussmith.planning.draw import Draw, draw_filtered, draw_groups, draw_public
 from gaussmith.planning.plan import Slot
+from gaussmith.planning.query import Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
@@ -42,9 +43,9 @@ from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
 
-# The parts of questions: answers that are read from the same rows over one domain, and so from one draw.
+# The parts of questions: answers that are read from the same rows over one domain, and so from one query.
 #
-#     question ──parts_of──▶ parts ──merge──▶ parts that read the same rows together, each a draw
+#     question ──parts_of──▶ parts ──merge──▶ parts that read the same rows together, each a query
 #
 # A statistic that leaves missing values out reads the rows in which its columns have a value: its part says which
 # columns must be `present`. All other answers over numbers are one part; each histogram is one.
@@ -59,7 +60,7 @@ Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
 class Part:
     """Some answers of a question, and how rows are read for them; fields of the same name are those of `Question`.
 
-    asked:    what is asked, in the order of the draw's answers
+    asked:    what is asked, in the order of the query's answers
     over:     which of `plans.assembly.ASSEMBLIES` makes the domain
     present:  columns in which a row must have a value
     complete_by_type: columns that cannot be missing by their type, of those that would else have to be present
@@ -102,18 +103,18 @@ class Part:
         return self.error_at_most if plain else None
 
     def place_of(self, asked: AskedAnswer) -> list[int]:
-        """Where the answers to this are in the draw."""
+        """Where the answers to this are in the query."""
         start = sum(_size(each) for each in self.asked[: self.asked.index(asked)])
         return list(range(start, start + _size(asked)))
 
     @property
     def count_place(self) -> int:
-        """Where the count is in the draw: after all that is asked."""
+        """Where the count is in the query: after all that is asked."""
         return sum(map(_size, self.asked))
 
     @property
     def reading(self) -> Any:
-        """What decides which rows are read, and how: parts that agree in it can be one draw."""
+        """What decides which rows are read, and how: parts that agree in it can be one query."""
         return (
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
             self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
@@ -244,7 +245,7 @@ def _some(weights: Any, at: Sequence[int]) -> Any:
 
 
 def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
-    """Which parts are one draw: those that read the same rows for the same domain; in order. `apart`: each is."""
+    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is."""
     sets: list[list[int]] = []
     for i, part in enumerate(parts):
         alike = (members for members in sets if all(_alike(part, parts[j]) for j in members))
@@ -257,7 +258,7 @@ def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
 
 
 def _alike(one: Part, other: Part) -> bool:
-    """Whether two parts can be one draw: the same rows read alike, weights by rule, counts of one kind."""
+    """Whether two parts can be one query: the same rows read alike, weights by rule, counts of one kind."""
     if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
@@ -299,7 +300,7 @@ def _widest(parts: Sequence[Part]) -> Within:
 
 
 def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, Part]]) -> Slot:
-    """Where the answers of a question are; `parts` has for each of its own the draw, and all that is asked there."""
+    """Where the answers of a question are; `parts` has for each of its own the query, and all that is asked there."""
     places = []
     for asked in asked_of(question):
         k = next(k for k, part in enumerate(own) if asked in part.asked)
@@ -330,27 +331,27 @@ class Translated:
     neighbours: str
     filtered: bool
     """Whether who is in the records is secret, though n is public."""
-    drawn: dict[Hashable, Draw] = field(default_factory=dict)
-    """The draw at the last guarantee."""
+    drawn: dict[Hashable, Query] = field(default_factory=dict)
+    """The query at the last guarantee."""
 
-    def plan(self, guarantee: Guarantee) -> Draw:
-        """The draw of the part at a guarantee."""
+    def plan(self, guarantee: Guarantee) -> Query:
+        """The query of the part at a guarantee."""
         made = recall(self.drawn, guarantee, lambda: replace(self._plan(guarantee), row_rule=self.row_rule), most=1)
-        return replace(made)  # two parts that ask the same are two draws
+        return replace(made)  # two parts that ask the same are two queries
 
-    def _plan(self, guarantee: Guarantee) -> Draw:
+    def _plan(self, guarantee: Guarantee) -> Query:
         made = self.made
         if isinstance(self.groups, FoundGroups):
-            from gaussmith.planning.discovered_groups import draw_found
+            from gaussmith.planning.discovered_groups import query_found
 
-            draw = draw_found(self.groups, guarantee, made.answers, self.missing)
-            return replace(draw, block=_standing_in(draw.block, made.stand_ins))
+            query = query_found(self.groups, guarantee, made.answers, self.missing)
+            return replace(query, block=_standing_in(query.block, made.stand_ins))
         if self.groups is not None:
-            return draw_groups(self.groups, guarantee, self.neighbours, self._plan_block)
+            return query_groups(self.groups, guarantee, self.neighbours, self._plan_block)
         if made.domain.dimension == 0 and not self.problem.secret_count:
-            return draw_public(made.domain, made.answers, guarantee, self.neighbours)
-        draw = Draw(self._plan_block(guarantee), guarantee, self.problem.neighbours)
-        return draw_filtered(draw, self.neighbours, self._plan_block) if self.filtered else draw
+            return query_public(made.domain, made.answers, guarantee, self.neighbours)
+        query = Query(self._plan_block(guarantee), guarantee, self.problem.neighbours)
+        return query_filtered(query, self.neighbours, self._plan_block) if self.filtered else query
 
     @cached_property
     def problem(self) -> Problem[Domain]:
@@ -371,8 +372,8 @@ def plan_part(
     guarantee: Guarantee,
     neighbours: str,
     find: Callable[[Domain], FoundGroups] | None = None,
-) -> Draw:
-    """The draw of a part of a question, with the row rule of its table; `find` makes groups whose keys are found.
+) -> Query:
+    """The query of a part of a question, with the row rule of its table; `find` makes groups whose keys are found.
 
     The last parts are kept: a request that is changed a little has most of its parts in common with the one before.
     """
@@ -488,9 +489,9 @@ def _standing_in(block: Block, stand_ins: Array | None) -> Block:
     return block if stand_ins is None else replace(block, substitutes=stand_ins)
 
 
-# Questions about groups that are found in the data: their draws, and what noise and keys each may spend.
+# Questions about groups that are found in the data: their queries, and what noise and keys each may spend.
 #
-# Such a question never shares its noise with others. One of its draws decides which groups are shown: the one that
+# Such a question never shares its noise with others. One of its queries decides which groups are shown: the one that
 # counts people, with all answers that are read from the same rows. The others tell more about the groups that are
 # shown.
 
@@ -627,23 +628,23 @@ def split_found(
 
 def plan_found(
     question: Question, parts: Sequence[Part], unit: str | None, guarantee: Guarantee, kappa: Fraction, which: int
-) -> list[Draw]:
-    """The draws of a question about found keys, the one that decides first."""
-    alone = [_draw(question, part, unit, guarantee, kappa if i == 0 else None, which) for i, part in enumerate(parts)]
+) -> list[Query]:
+    """The queries of a question about found keys, the one that decides first."""
+    alone = [_query(question, part, unit, guarantee, kappa if i == 0 else None, which) for i, part in enumerate(parts)]
     if len(alone) == 1:
         return alone
-    roots = [math.sqrt(draw.total_variance) * guarantee.mu for draw in alone]
+    roots = [math.sqrt(query.total_variance) * guarantee.mu for query in alone]
     roots[0] = max(roots[0], sum(roots[1:]))  # at least half of μ² decides
     shares = guarantee.split(roots)
     return [
-        _draw(question, part, unit, share, kappa if i == 0 else None, which)
+        _query(question, part, unit, share, kappa if i == 0 else None, which)
         for i, (part, share) in enumerate(zip(parts, shares, strict=True))
     ]
 
 
-def _draw(
+def _query(
     question: Question, part: Part, unit: str | None, guarantee: Guarantee, kappa: Fraction | None, which: int
-) -> Draw:
+) -> Query:
     def find(domain: Domain) -> FoundGroups:
         return FoundGroups(
             tuple(part.by),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.counts import CountEncoding
 from gaussmith.domains.domain import Domain
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.uncentred import Label
 from gaussmith.engines.addresses import read_source
 from gaussmith.engines.engine import Progress, Totals
@@ -174,10 +174,10 @@ class Categories:
     columns: tuple[str, ...] | None
     keys: tuple[GroupKeys, ...]
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return [attempt(lambda: self._total(source, codes))]
 
-    def _total(self, source: Source, codes: Codes) -> Totals:
+    def _total(self, source: Source, codes: Encoding) -> Totals:
         sums, records = np.zeros(codes.width, np.int64), 0
         for places, weights in source.engine.places(source, self.columns, self.keys):
             codes.add_places(sums, places, weights)
@@ -195,21 +195,21 @@ class PairsTable:
     columns: tuple[str, ...]
     keys: GroupKeys
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return [attempt(lambda: _count_pairs(self, source, codes))]
 
     def rehearsed(self, source: Source) -> PairsTable:
         return self
 
 
-def _count_pairs(pairs: PairsTable, source: Source, codes: Codes) -> Totals:
+def _count_pairs(pairs: PairsTable, source: Source, codes: Encoding) -> Totals:
     """Distinct items of each person, the first k in declared order; on the engine that holds the rows.
 
     Rows without a person are dropped; a person whose items are all undeclared is a record without items.
     """
     import narwhals as nw
 
-    assert isinstance(codes, CountCodes)
+    assert isinstance(codes, CountEncoding)
     engine = source.engine
     added, ids = identified(source, Contribution((), pairs.columns[0]))
     frame = engine.frame(source, pairs.columns, ids)

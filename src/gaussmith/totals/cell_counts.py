@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.domains.domain import Domain
-from gaussmith.domains.encoding import BoxCodes, Codes
+from gaussmith.domains.encoding import BoxEncoding, Encoding
 from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, OWN_VALUE
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.engine import BATCH_ROWS, Engine, Progress, Totals
@@ -38,7 +38,7 @@ from gaussmith.expressions.keys import (
 )
 from gaussmith.expressions.spelling import Derivation, kinds_of
 from gaussmith.notations import setting
-from gaussmith.planning.draw import Draw
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import BOTH, MIXED, PARTS, RowRule, most_in_cells
 from gaussmith.totals.features import TOTAL_LIMB, Coding, Contribution, PersonMean, PersonTotal, RowSum
 from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
@@ -74,10 +74,10 @@ class NumberCells:
     stand_in: float | None = None
     """What counts instead of a missing value; None: that row is left out."""
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
 
-    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+    def _total(self, source: Source, codes: Encoding) -> list[Totals]:
         engine = source.engine
         present = needed_later(self.added, self.derivation, self.keys, self.groups_per_unit)
         frame, added = prepare(source, self.added, self.derivation, self.keys, (self.column,), (), not present)
@@ -105,7 +105,7 @@ class NumberCells:
         value = nw.col("x0") if added.features else nw.col("p")
         return rows.filter(~value.is_null() & ~value.is_nan())
 
-    def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Codes, groups: int) -> list[Totals]:
+    def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Encoding, groups: int) -> list[Totals]:
         """How many people are in each cell of each group g, from the limbs of people or the values of rows."""
         import narwhals as nw
 
@@ -144,11 +144,11 @@ class FoundCells:
     cells: NumberCells
     keys: KeyColumns
 
-    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
+    def shown(self, source: Source, codes: Encoding, shown: GroupKeys) -> list[Totals]:
         """The totals of each key that was shown, in order."""
         return attempt(lambda: self._shown(source, codes, shown)) if shown.keys else []
 
-    def _shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
+    def _shown(self, source: Source, codes: Encoding, shown: GroupKeys) -> list[Totals]:
         engine, keys, cells = source.engine, self.keys, self.cells
         names = GroupKeys(keys.names, (), (), ())
         everything, derivation = replace(cells.derivation, present=()), cells.derivation
@@ -162,7 +162,7 @@ class FoundCells:
         rows = rows.join(engine.key_table(rows, shown), on=list(keys.columns), how="inner")
         return cells.counted(rows, added, engine, codes, len(shown.keys))
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None = None) -> list[Totals]:
         """Those of no key: which are shown is decided by noise; a rehearsal asks all that a release will."""
         self._shown(source, codes, no_keys(self.keys))
         return []
@@ -185,10 +185,10 @@ class TableCells:
     or_none: bool = False
     """Whether a person whose value is not declared is in no cell; else there is one more cell for these."""
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
 
-    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+    def _total(self, source: Source, codes: Encoding) -> list[Totals]:
         import narwhals as nw
 
         engine, columns = source.engine, [key.columns[0] for key in self.keys]
@@ -220,7 +220,7 @@ class TableCells:
             found[int(g)].append((int(v), int(n)))
         return [self._totals(codes, some, values) for some in found]
 
-    def _count_rows(self, frame: Frame, codes: Codes, engine: Engine) -> Totals:
+    def _count_rows(self, frame: Frame, codes: Encoding, engine: Engine) -> Totals:
         """Where each row is a person: values come here, and are counted in every table at once."""
         sums, records = np.zeros(codes.width, np.int64), 0
         others = np.array([-1] * len(self.others) if self.or_none else self.others, np.int64)
@@ -230,7 +230,7 @@ class TableCells:
             records += len(places) if counts is None else int(counts.sum())
         return Totals(sums, records)
 
-    def _totals(self, codes: Codes, found: Sequence[tuple[int, int]], values: int) -> Totals:
+    def _totals(self, codes: Encoding, found: Sequence[tuple[int, int]], values: int) -> Totals:
         """The counts of one group, of how many people are at each combination of values."""
         inside = [(v, n) for v, n in found if v < values]
         at = np.array([v for v, _ in inside], np.int64)
@@ -251,7 +251,7 @@ def grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], e
     return rows.join(engine.key_table(rows, keys), on=list(keyed), how="inner")
 
 
-def totals_of(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
+def totals_of(codes: Encoding, places: Any, counts: Sequence[int]) -> Totals:
     """How many people are in each cell of each table, from how many are at each place."""
     sums = np.zeros(codes.width, np.int64)
     codes.add_places(sums, np.array(places, np.int64).reshape(len(counts), codes.columns), np.array(counts, np.int64))
@@ -261,8 +261,8 @@ def totals_of(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
 def edge_codes(feature: Any, cut: Cut) -> list[int]:
     """The edges of cells as a person's mean or total is coded: a person whose rows add up to an edge is at or above it.
 
-    >>> from gaussmith.domains.encoding import BoxCodes
-    >>> spent = PersonTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
+    >>> from gaussmith.domains.encoding import BoxEncoding
+    >>> spent = PersonTotal("spent", Coding.of(BoxEncoding.for_bounds([0], [64], [0])))
     >>> [code / spent.coding.scale for code in edge_codes(spent, Cut((16.0, 48.0), ends=(0.0, 64.0)))]
     [16.0, 48.0]
     """
@@ -276,11 +276,11 @@ def edge_codes(feature: Any, cut: Cut) -> list[int]:
     return [math.floor((edge - coding.low) * coding.scale + 0.5) for edge in clipped]
 
 
-def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> NumberCells | FoundCells:
+def open_number(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> NumberCells | FoundCells:
     """People in the cells of one number, checked without a look at the data."""
     _refuse_array(source)
     ((kind, column),) = rule.features
-    cut, groups = rule.cut_of(column), draw.groups
+    cut, groups = rule.cut_of(column), query.groups
     assert cut is not None
     stand_in = dict(rule.stand_ins).get(column) if column not in rule.present else None
     if column not in {name for name, _ in rule.columns}:
@@ -289,7 +289,7 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
     if kind != OWN_VALUE:
         assert cut.ends is not None
         instead = cut.ends[0] if stand_in is None else stand_in
-        coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
+        coding = Coding.of(BoxEncoding.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
         feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
     cut = fitted_cut(column, cut, derivation.kinds)
@@ -303,19 +303,19 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
     return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
 
 
-def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> TableCells:
+def open_tables(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> TableCells:
     """People by several columns together, or by one in each declared group; checked without a look at the data."""
     _refuse_array(source)
-    domain, declared = draw.block.domain, []
+    domain, declared = query.block.domain, []
     or_none = rule.histogram is not None
     for (_, column), labels in zip(rule.features, domain.declared_lists, strict=True):
         cut, known = rule.cut_of(column), list(labels)[: None if or_none else -1]  # the last: all that is not declared
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
-            check_listed(source, draw, column, known)
+            check_listed(source, query, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
-    added, groups = Contribution((), rule.unit), draw.groups
+    added, groups = Contribution((), rule.unit), query.groups
     keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit, rule.names)
     check_once(source, 1)
@@ -328,12 +328,12 @@ def _sizes(domain: Domain) -> tuple[int, ...]:
     return tuple(len(values) for values in domain.declared_lists)
 
 
-def check_listed(source: Source, draw: Draw, column: str, labels: Sequence[Any]) -> None:
+def check_listed(source: Source, query: Query, column: str, labels: Sequence[Any]) -> None:
     """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells.
 
     What is computed is a double, also where it is a count: there the expression says what is meant.
     """
-    if draw.row_rule is not None and draw.row_rule.person_columns:
+    if query.row_rule is not None and query.row_rule.person_columns:
         return
     number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
     dtype = source.schema.get(column)
@@ -383,10 +383,10 @@ class LimitCheck:
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
 
-    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+    def _total(self, source: Source, codes: Encoding) -> list[Totals]:
         import narwhals as nw
 
         engine = source.engine
@@ -482,7 +482,7 @@ def _joined() -> nw.Expr:
     return nw.when(first == last).then(last).otherwise(both)
 
 
-def open_check(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> LimitCheck:
+def open_check(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> LimitCheck:
     """People by where they are between limits, checked without a look at the data."""
     ((kind, column),) = rule.features
     if source.names is None:
@@ -495,7 +495,7 @@ def open_check(source: Source, draw: Draw, rule: RowRule, derivation: Derivation
         assert cut is not None and cut.ends is not None
         ends = cut.ends
         stand_in = dict(rule.stand_ins).get(column, 0.0)
-        coding = Coding.of(BoxCodes.for_bounds([ends[0]], [ends[1]], [min(max(stand_in, ends[0]), ends[1])]))
+        coding = Coding.of(BoxEncoding.for_bounds([ends[0]], [ends[1]], [min(max(stand_in, ends[0]), ends[1])]))
         feature = PersonTotal(column, coding, stand_in) if kind == CHECKED_TOTAL else RowSum(column, coding)
         added = Contribution((feature,), rule.unit)
         if column not in {name for name, _ in rule.columns}:

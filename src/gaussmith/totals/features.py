@@ -10,7 +10,7 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
     RowProduct  as RowSum, of the products of two columns' codes in each row, whose steps are at most 2^21
     (records)   1                                                        the person itself
 
-`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
+`code` is that of `BoxEncoding`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
 RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
 the person's sum up to half a code per row that counts, and T is k/n of its rows.
 **Rows of a total** may lie outside the bounds of the total (a refund, say), yet must be integers before they are added.
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gaussmith.checks import check_whole
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.people import LIMIT
 from gaussmith.engines.engine import GroupTotals, Totals, Words
 from gaussmith.errors import SourceError, nearest_column
@@ -53,7 +53,7 @@ MAX_ROWS_PER_UNIT = 1 << 20
 
 @dataclass(frozen=True)
 class Coding:
-    """One column of a `BoxCodes`: code(x) = floor((clamp(x, low, top) − low)·scale + ½) in {0, …, steps}."""
+    """One column of a `BoxEncoding`: code(x) = floor((clamp(x, low, top) − low)·scale + ½) in {0, …, steps}."""
 
     low: float
     top: float
@@ -62,7 +62,7 @@ class Coding:
     substitute: float
 
     @classmethod
-    def of(cls, codes: BoxCodes, column: int = 0) -> Coding:
+    def of(cls, codes: BoxEncoding, column: int = 0) -> Coding:
         """The coding of the column at this place."""
         low, top, scale, substitute = (float(a[column]) for a in (codes.low, codes.top, codes.scale, codes.substitute))
         return cls(low, top, scale, int(codes.steps[column]), substitute)
@@ -140,7 +140,7 @@ class PersonTotal:
     def grid(self) -> RowGrid:
         """The grid of the rows, exactly.
 
-        >>> visits = Coding.of(BoxCodes.for_bounds([0], [80], [0]))
+        >>> visits = Coding.of(BoxEncoding.for_bounds([0], [80], [0]))
         >>> PersonTotal("visits", visits).grid
         RowGrid(exponent=-35, reach=2047.999999999971, zero=0, levels=2748779069440, shift=0)
         """
@@ -365,7 +365,7 @@ class Contribution:
     def ceilings(self) -> tuple[int, ...]:
         """The largest integer that one person adds to each feature; the smallest is 0.
 
-        >>> ages = Coding.of(BoxCodes.for_bounds([0], [64], [32]))
+        >>> ages = Coding.of(BoxEncoding.for_bounds([0], [64], [32]))
         >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", max_rows=12)
         >>> added.ceilings == (2**41, 12 * 2**41, 12)
         True

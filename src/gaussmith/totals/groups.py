@@ -6,7 +6,7 @@ Rules, each of which looks at the rows of one person alone:
 - A row whose key is not declared, or missing, is left out; so is a row without a person.
 - A person adds its features (see `features`) to each group in which it has rows; `max_rows` holds within a group.
 - A person in more than m groups keeps the m in which it has most rows, ties to the group declared first. All of its
-  rows that pass the filter decide, also those that lack a value: draws of the same keys agree on a person's groups.
+  rows that pass the filter decide, also those that lack a value: queries of the same keys agree on a person's groups.
 - Every declared group is answered: one without rows has totals of 0, and gets its noise like any other.
 
 The rows meet the keys in a join with a small table, which every engine does by hashing: expressions that look a key up
@@ -331,8 +331,8 @@ def _rank(people: pl.Series, weights: Words, most: int) -> Words:
 # features are made of kept pairs alone. From time to time the pairs that nobody will keep are dropped: memory grows
 # with the people, not with their rows.
 #
-# Draws that read the same rows, but for the columns in which a row must have a value, are added up together. Groups are
-# kept by all rows of a person, once for all draws; each draw has sums of the rows that it needs.
+# Queries that read the same rows, but for the columns in which a row must have a value, are added up together.
+# Groups are kept by all rows of a person, once for all queries; each query has sums of the rows that it needs.
 
 MAX_PAIR_CELLS = 1 << 22
 """Limit on the cells of integer keys that rows are put into by arithmetic; of more they are looked up."""
@@ -348,15 +348,15 @@ HELD_PAIRS = 1 << 23
 
 
 @dataclass(frozen=True)
-class AskedDraw:
-    """What people add in one draw, and the columns in which a row of it must have a value."""
+class AskedQuery:
+    """What people add in one query, and the columns in which a row of it must have a value."""
 
     added: Contribution
     present: tuple[str, ...] = ()
 
 
 def sum_pairs(
-    frame: Frame, asked: Sequence[AskedDraw], groups: GroupKeys | None, engine: Engine, groups_per_unit: int = 1
+    frame: Frame, asked: Sequence[AskedQuery], groups: GroupKeys | None, engine: Engine, groups_per_unit: int = 1
 ) -> list[Sequence[Totals]]:
     """For each of what is asked the exact totals in each declared group, in order, as `groups.sum_groups` says.
 
@@ -420,12 +420,12 @@ class TooLong(Exception):
 class PairSums:
     """The sums that are made of the rows of each person u and group g, for all that is asked.
 
-    n0, n1 … count the rows that have the values which a draw needs: `present` lists the columns of each. `everything`
+    n0, n1 … count the rows that have the values which a query needs: `present` lists the columns of each. `everything`
     names the count of all rows. The sum of input j over the rows that n{i} counts is f{j}_{i}, in 128 bits if they are
     `wide`, else in 64: Polars takes a quarter less time for these.
     """
 
-    def __init__(self, asked: Sequence[AskedDraw], wide: bool) -> None:
+    def __init__(self, asked: Sequence[AskedQuery], wide: bool) -> None:
         self.asked, self.wide = asked, wide
         features = tuple(feature for each in asked for feature in each.added.features)
         self.added = replace(asked[0].added, features=features)
@@ -436,7 +436,7 @@ class PairSums:
         self.sums: list[tuple[Input, int]] = list(dict.fromkeys(sums))
 
     def masks(self, kinds: Mapping[str, str]) -> dict[str, nw.Expr]:
-        """Whether a row has the values that each draw needs, as p0, p1 …, but for those that need none."""
+        """Whether a row has the values that each query needs, as p0, p1 …, but for those that need none."""
         return {
             f"p{i}": reduce(and_, (is_present(name, kinds[name]) for name in names))
             for i, names in enumerate(self.present)
@@ -489,9 +489,9 @@ class PairSums:
 
 
 class GroupSums:
-    """The totals of one draw in each group g, added up from pairs that count, batch by batch."""
+    """The totals of one query in each group g, added up from pairs that count, batch by batch."""
 
-    def __init__(self, pairs: PairSums, asked: AskedDraw, groups: int) -> None:
+    def __init__(self, pairs: PairSums, asked: AskedQuery, groups: int) -> None:
         self.pairs, self.asked, self.groups = pairs, asked, groups
         self.count = f"n{pairs.present.index(asked.present)}"
         self._limbs: dict[str, Words] = {}
@@ -625,7 +625,7 @@ def sum_groups(
     keeps_here = added.unit is not None and engine.adds_here and groups_per_unit < len(groups.keys)
     for block in blocks_of(added, engine.max_features):
         if keeps_here:
-            (found,) = sum_pairs(frame, [AskedDraw(block, present)], groups, engine, groups_per_unit)
+            (found,) = sum_pairs(frame, [AskedQuery(block, present)], groups, engine, groups_per_unit)
         else:
             found = _sum_block(frame, block, groups, engine, groups_per_unit, cells, present)
         answers = found if answers is None else _beside(answers, found)
@@ -681,7 +681,7 @@ def _beside(first: Sequence[Totals], second: Sequence[Totals]) -> Sequence[Total
 
 
 HAS_VALUES = "has_values"
-"""The column that says whether a row has the values that a draw needs."""
+"""The column that says whether a row has the values that a query needs."""
 
 
 def has_values(present: Sequence[str], kinds: Mapping[str, str]) -> dict[str, nw.Expr]:

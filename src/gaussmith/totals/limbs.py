@@ -307,11 +307,11 @@ def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
     Requires: columns that `check_contribution` accepts; fewer than 2^40 rows.
 
     >>> import narwhals as nw, polars as pl
-    >>> from gaussmith.domains.encoding import BoxCodes
+    >>> from gaussmith.domains.encoding import BoxEncoding
     >>> from gaussmith.engines.polars import POLARS
     >>> from gaussmith.totals.features import Coding, PersonTotal
     >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))
-    >>> spent = PersonTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
+    >>> spent = PersonTotal("spent", Coding.of(BoxEncoding.for_bounds([0], [64], [0])))
     >>> totals = sum_people(visits, Contribution((spent,), "person"), POLARS)
     >>> totals.sums[0] / spent.coding.scale, totals.records      # 64 of the one person, 5 of the other
     (69.0, 2)

@@ -1,6 +1,6 @@
-"""The one door for data: `open_data` checks it against a draw without a look at its values, `total` adds it up.
+"""The one door for data: `open_data` checks it against a query without a look at its values, `total` adds it up.
 
-    data, draw ──open_data──▶ Opened: source, codes, row rule, summation ──total──▶ Totals of every group: secret
+    data, query ──open_data──▶ Opened: source, codes, row rule, summation ──total──▶ Totals of every group: secret
 
 Where each row is a record, as it stands or filtered, it goes through the kernels; people and groups are combined by the
 engine that holds the rows. Both give the same integers for the same records.
@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.encoding import BoxCodes, Codes
+from gaussmith.domains.encoding import BoxEncoding, Encoding
 from gaussmith.domains.features import TOTAL
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.engine import GroupTotals, Progress, Totals
@@ -31,9 +31,9 @@ from gaussmith.expressions.identity import check_ids
 from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import Integers, Words
-from gaussmith.planning.draw import Draw
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import PAIRS, RowRule
-from gaussmith.totals.records import MaskedCodes, RecordTotals
+from gaussmith.totals.records import MaskedEncoding, RecordTotals
 
 if TYPE_CHECKING:
     from gaussmith.totals.people import PeopleTotals
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Summation(Protocol):
     """How the rows of a source are added up: what is asked of its engine, all checked before."""
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> Sequence[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> Sequence[Totals]:
         """The exact totals, of each declared group in order or of all records alone."""
 
     def rehearsed(self, source: Source) -> Summation:
@@ -54,7 +54,7 @@ class Opened:
     """A source that was opened and found to fit its row rule; no data value has been read."""
 
     source: Source
-    codes: Codes
+    codes: Encoding
     rule: RowRule
     summation: Summation
     rows: Source | None = None
@@ -77,12 +77,12 @@ class Opened:
         return told.opened(rows.name, is_text, stand_ins)
 
 
-def open_data(data: Any, draw: Draw) -> Opened:
-    """The opened source, checked against the draw: names and types of columns, labels, expressions, keys.
+def open_data(data: Any, query: Query) -> Opened:
+    """The opened source, checked against the query: names and types of columns, labels, expressions, keys.
 
-    Reads no data. The draw says by which rule rows become records; `data` may be a source that is open.
+    Reads no data. The query says by which rule rows become records; `data` may be a source that is open.
     """
-    rule, codes = draw.row_rule, draw.block.codes
+    rule, codes = query.row_rule, query.block.codes
     if rule is None:
         what = "a plan that was not made from a request"
         raise PlanError(what, "it does not say how a table is read", "use plan.release", code="plan-not-of-a-request")
@@ -94,29 +94,29 @@ def open_data(data: Any, draw: Draw) -> Opened:
 
         if rule.form in FORMS:
             check_version("narwhals")
-            source, summation = FORMS[rule.form](data, draw.block.domain, rule.names or None)
+            source, summation = FORMS[rule.form](data, query.block.domain, rule.names or None)
             unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
             return Opened(source, codes, replace(rule, unit=unit), summation)
-        usual = rule.names if rule.features else usual_columns(draw.block.domain)
+        usual = rule.names if rule.features else usual_columns(query.block.domain)
     source = data if isinstance(data, Source) else open_source(data, columns=usual if rule.form else rule.columns_read)
     if source.names is None:
         _refuse_array(rule)
     if source.ids is not None and rule.unit is None and not rule.form:
         check_ids(source.ids, None, "other", None)
     if not rule.person_columns:
-        return _open_rows(source, draw, rule, usual)
+        return _open_rows(source, query, rule, usual)
     from gaussmith.totals.people import open_person_rows
 
     derivation = plan_derivation(dict(rule.columns), rule.where, source.kinds)
     rows, derivation = narrowed(source, derivation)
     people = open_person_rows(rows, rule, derivation)
     _check_of_people(rule, source)
-    return replace(_open_rows(people, draw, rule.of_one_row, rule.names), rule=rule, rows=source)
+    return replace(_open_rows(people, query, rule.of_one_row, rule.names), rule=rule, rows=source)
 
 
-def _open_rows(source: Source, draw: Draw, rule: RowRule, usual: Sequence[str] | None) -> Opened:
+def _open_rows(source: Source, query: Query, rule: RowRule, usual: Sequence[str] | None) -> Opened:
     """The source of which rows are filtered, derived and put together by this rule; `usual` are its columns."""
-    codes = draw.block.codes
+    codes = query.block.codes
     if rule.is_plain:
         named = rule.names or None if rule.form else None  # an array is refused names that were said for it
         used = check_columns(source, named if source.names is None else usual, codes.columns)
@@ -126,7 +126,7 @@ def _open_rows(source: Source, draw: Draw, rule: RowRule, usual: Sequence[str] |
     derivation = replace(plan_derivation(dict(rule.columns), rule.where, source.kinds), present=rule.present)
     check_present(source, derivation)
     source, derivation = narrowed(source, derivation)
-    return Opened(source, codes, rule, open_summation(rule)(source, draw, rule, derivation))
+    return Opened(source, codes, rule, open_summation(rule)(source, query, rule, derivation))
 
 
 def _check_of_people(rule: RowRule, source: Source) -> None:
@@ -153,24 +153,24 @@ def total(opened: Opened, progress: Progress | None = None) -> Sequence[Totals]:
     return found
 
 
-def plain_rule(draw: Draw, columns: Sequence[str] | None = None, form: str | None = None) -> RowRule:
+def plain_rule(query: Query, columns: Sequence[str] | None = None, form: str | None = None) -> RowRule:
     """The rule of plain data, of which each row is a record: of numbers, or in another form.
 
     `columns` names the columns of the domain's coordinates where they differ from its own names.
     """
     from gaussmith.totals.categories import choose_form
 
-    domain = draw.block.domain
+    domain = query.block.domain
     chosen = choose_form(domain, form)
     columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
-    if draw.groups is None:
+    if query.groups is None:
         return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
     own = domain.columns or [domain.name(j) for j in range(domain.dimension)]
     names = own if columns is None else columns
-    found = draw.groups.columns if isinstance(draw.groups, FoundGroups) else ()
-    declared = dict(draw.groups.declared) if isinstance(draw.groups, FoundGroups) else {}
+    found = query.groups.columns if isinstance(query.groups, FoundGroups) else ()
+    declared = dict(query.groups.declared) if isinstance(query.groups, FoundGroups) else {}
     kept = tuple(name for name in found if name not in declared)
-    return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns, found=kept)
+    return RowRule(tuple((TOTAL, name) for name in names), by=query.groups.columns, found=kept)
 
 
 def _refuse_array(rule: RowRule) -> None:
@@ -191,14 +191,14 @@ def _refuse_array(rule: RowRule) -> None:
             )
 
 
-# One scan for several draws: those that read the same rows, but for the columns in which a row must have a value.
+# One scan for several queries: those that read the same rows, but for the columns in which a row must have a value.
 #
-# A table with many columns that may be missing has a draw for each of their means. They are added up together, in one
+# A table with many columns that may be missing has a query for each of their means. They are added up together, in one
 # pass over the table, with the integers that a pass for each would give.
 
 
 def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[Sequence[Totals]]:
-    """The exact totals of every draw: of each declared group in order, or of all records alone."""
+    """The exact totals of every query: of each declared group in order, or of all records alone."""
     found: dict[int, Sequence[Totals]] = {}
     for members in scans_of(sources):
         some = [sources[i] for i in members]
@@ -207,7 +207,7 @@ def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> li
 
 
 def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
-    """Which draws are added up in one scan: places of the draws, in order of the first of each."""
+    """Which queries are added up in one scan: places of the queries, in order of the first of each."""
     if len(sources) == 1:
         return [[0]]
     scans: dict[Any, list[int]] = {}
@@ -221,7 +221,7 @@ def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
 
 
 def _scan_of(opened: Opened) -> Any:
-    """What draws of one scan have in common; None where a draw has a scan of its own."""
+    """What queries of one scan have in common; None where a query has a scan of its own."""
     own, rule, source = opened.summation, opened.rule, opened.source
     if not source.engine.adds_here or rule.form:
         return None
@@ -230,12 +230,12 @@ def _scan_of(opened: Opened) -> Any:
     if people is not None:
         coded = {*people.derivation.present} <= {*people.added.columns}
         return (*read, people.keys, people.groups_per_unit) if coded and people.added.unit is not None else None
-    coded = isinstance(opened.codes, BoxCodes) or not opened.codes.width
+    coded = isinstance(opened.codes, BoxEncoding) or not opened.codes.width
     return read if isinstance(own, RecordTotals) and coded and own.columns is not None else None
 
 
 def _people_of(opened: Opened) -> PeopleTotals | None:
-    """What adds up people, where that is how a draw is added up."""
+    """What adds up people, where that is how a query is added up."""
     from gaussmith.totals.people import PeopleTotals, RowsOfPeople
 
     own = opened.summation
@@ -262,7 +262,7 @@ def _total_records(some: Sequence[Opened], progress: Progress | None) -> list[Se
     columns: dict[str, int] = {}
     parts = []
     for own, rule, codes in records:
-        assert isinstance(own, RecordTotals) and isinstance(codes, BoxCodes)
+        assert isinstance(own, RecordTotals) and isinstance(codes, BoxEncoding)
         names = own.columns or ()
         places = tuple(columns.setdefault(name, len(columns)) for name in names)
         parts.append((codes, places, tuple(names.index(name) for name in rule.present)))
@@ -273,7 +273,7 @@ def _total_records(some: Sequence[Opened], progress: Progress | None) -> list[Se
         derivation = replace(derivation, present=())
         if derivation.where is None and not derivation.columns:
             derivation = None
-    together = replace(some[0], codes=MaskedCodes(tuple(parts)), summation=RecordTotals(tuple(columns), derivation))
+    together = replace(some[0], codes=MaskedEncoding(tuple(parts)), summation=RecordTotals(tuple(columns), derivation))
     (found,) = total(together, progress)
     sums = list(found.sums)
     answers, at = [], 0
@@ -296,7 +296,7 @@ SAMPLES = {"CSV": ("a.csv", "a,b\n1,2\n"), "TSV": ("a.tsv", "a\tb\n1\t2\n"), "JS
 REMEMBERED = ("polars", "duckdb")
 """Engines that are decided by the types of columns: what they have passed once they pass again."""
 
-_passed: WeakKeyDictionary[Codes, set[Hashable]] = WeakKeyDictionary()
+_passed: WeakKeyDictionary[Encoding, set[Hashable]] = WeakKeyDictionary()
 
 
 def rehearse(opened: Opened) -> None:
@@ -333,7 +333,7 @@ def reads_sample(format: str) -> bool:
     return frame.to_dict(as_series=False) == {"a": ["1"]}
 
 
-# The totals of groups on the grid of a draw: the exact integers to which noise is added.
+# The totals of groups on the grid of a query: the exact integers to which noise is added.
 
 WORD = 1 << 61
 """Lifted integers in words stay below this, so that noise can be added to them."""
@@ -354,9 +354,9 @@ class RepeatedTotals(Sequence[Totals]):
         return self.totals if isinstance(chosen, int) else [self.totals] * len(chosen)
 
 
-def check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
+def check_sums(query: Query, totals: Sequence[Totals]) -> None:
     """Refuse sums of other groups or other coordinates."""
-    if len(totals) != draw.size:
+    if len(totals) != query.size:
         raise PlanError(
             "sums that do not fit the groups",
             "there must be one for every declared group",
@@ -364,7 +364,7 @@ def check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
             code="sums-do-not-match-groups",
         )
     widths = {totals.sums.shape[1]} if isinstance(totals, GroupTotals) else {len(found.sums) for found in totals}
-    if widths - {draw.block.codes.width}:
+    if widths - {query.block.codes.width}:
         raise PlanError(
             "sums that do not fit the plan",
             "there must be one per coordinate",
@@ -373,9 +373,9 @@ def check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
         )
 
 
-def lift_groups(draw: Draw, totals: Sequence[Totals]) -> Words | list[Integers]:
+def lift_groups(query: Query, totals: Sequence[Totals]) -> Words | list[Integers]:
     """The integers to which the noise of every group is added: in words, if all are known to fit."""
-    grid, codes = draw.block.grid, draw.block.codes
+    grid, codes = query.block.grid, query.block.codes
     if isinstance(totals, GroupTotals):
         lifted = grid.lifted_rows(codes, totals.sums, totals.records)
         if lifted is not None:

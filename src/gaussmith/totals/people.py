@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains.encoding import Codes
+from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals, Words
 from gaussmith.engines.source import Source, check_identity, read_early
@@ -24,7 +24,7 @@ from gaussmith.expressions.spelling import Derivation, derive, kinds_of
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
-from gaussmith.totals.groups import AskedDraw, check_groups_per_unit, sum_groups, sum_pairs
+from gaussmith.totals.groups import AskedQuery, check_groups_per_unit, sum_groups, sum_pairs
 from gaussmith.totals.limbs import sum_people, unguarded_columns
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class PeopleTotals:
     Requires: what `check_people` accepts. See `sum_people` and `sum_groups` for what is guaranteed.
 
     >>> import polars as pl
-    >>> from gaussmith.domains.encoding import BoxCodes
+    >>> from gaussmith.domains.encoding import BoxEncoding
     >>> from gaussmith.engines.registry import open_source
     >>> from gaussmith.expressions.spelling import kinds_of, plan_derivation
     >>> from gaussmith.totals.features import RowCount
@@ -92,7 +92,9 @@ class PeopleTotals:
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
 
-    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
+    def total(
+        self, source: Source, codes: Encoding | None = None, progress: Progress | None = None
+    ) -> Sequence[Totals]:
         return attempt(lambda: self._total(source))
 
     def _total(self, source: Source) -> Sequence[Totals]:
@@ -132,7 +134,7 @@ def _total_together(source: Source, several: Sequence[PeopleTotals]) -> list[Seq
         present = [() for _ in several]
     frame, added = prepare(source, everything, derivation, first.keys, (), unguarded, not later)
     owned = [replace(each.added, unit=added.unit, ids=added.ids) for each in several]
-    asked = [AskedDraw(own, names) for own, names in zip(owned, present, strict=True)]
+    asked = [AskedQuery(own, names) for own, names in zip(owned, present, strict=True)]
     return sum_pairs(frame, asked, first.keys, source.engine, first.groups_per_unit)
 
 
@@ -150,7 +152,9 @@ class RowsOfPeople:
 
     people: PeopleTotals
 
-    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
+    def total(
+        self, source: Source, codes: Encoding | None = None, progress: Progress | None = None
+    ) -> Sequence[Totals]:
         return rows_as_records(self.people.total(source))
 
     def rehearsed(self, source: Source) -> RowsOfPeople:
@@ -171,7 +175,7 @@ class Histogram:
 
     people: PeopleTotals
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> Sequence[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> Sequence[Totals]:
         people, keys = self.people, self.people.keys
         edges = 0 if keys is None or keys.columns != tuple(dict(keys.cuts)) else len(keys.cuts[0][1].edges)
         if people.added.unit is None and edges > FEW_EDGES and source.engine.adds_here:
@@ -229,7 +233,7 @@ class FoundPeople:
             lambda: stream_people(frame, added, self.keys, source.engine, self.groups_per_unit, spares, at_least)
         )
 
-    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> Sequence[Totals]:
+    def shown(self, source: Source, codes: Encoding, shown: GroupKeys) -> Sequence[Totals]:
         """The totals of each key that was shown, in order."""
         return attempt(lambda: self._shown(source, shown)) if shown.keys else []
 
@@ -241,7 +245,7 @@ class FoundPeople:
     def _prepare(self, source: Source, derivation: Derivation) -> tuple[nw.LazyFrame[Any], Contribution]:
         return prepare(source, self.added, derivation, GroupKeys(self.keys.names, (), (), ()))
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> Sequence[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None = None) -> Sequence[Totals]:
         """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
         list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2))
         self._shown(source, no_keys(self.keys))

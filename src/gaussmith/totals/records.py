@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from gaussmith.domains.encoding import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.domains.encoding import BALL_STEPS, BallEncoding, BoxEncoding, Encoding
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Progress, Totals, is_whole
 from gaussmith.engines.source import Source, derived, read_early
 from gaussmith.engines.versions import attempt
@@ -52,13 +52,13 @@ class BoxKernel:
 
     Guarantee: `sums` are the exact integers Σ code, whatever the order and size of the pieces.
 
-    >>> ages = BoxKernel(BoxCodes.for_bounds([0], [100], [50]))
+    >>> ages = BoxKernel(BoxEncoding.for_bounds([0], [100], [50]))
     >>> ages.add([np.array([37.0, np.inf, np.nan])])
     >>> ages.sums[0] / 2**35, ages.records
     (187.0, 3)
     """
 
-    def __init__(self, codes: BoxCodes) -> None:
+    def __init__(self, codes: BoxEncoding) -> None:
         self.codes, self.sums, self.records = codes, [0] * len(codes.low), 0
         self._buffer = np.empty(PIECE_NUMBERS)
         self._others: BoxKernel | None = None
@@ -120,15 +120,15 @@ class BoxKernel:
 class BallKernel:
     """Adds up the codes of a ball: records clipped to norm 1 and cut toward zero into 2^42 steps.
 
-    Guarantee: the integers are those of `BallCodes.encode`; each record's have Euclidean norm at most 2^42.
+    Guarantee: the integers are those of `BallEncoding.encode`; each record's have Euclidean norm at most 2^42.
 
-    >>> ball = BallKernel(BallCodes(np.zeros(2), 5.0))
+    >>> ball = BallKernel(BallEncoding(np.zeros(2), 5.0))
     >>> ball.add([np.array([3.0, np.nan]), np.array([-4.0, 1.0])])
     >>> [round(s / 2**42 * 5, 6) for s in ball.sums], ball.records
     ([3.0, -4.0], 2)
     """
 
-    def __init__(self, codes: BallCodes) -> None:
+    def __init__(self, codes: BallEncoding) -> None:
         d = len(codes.centre)
         self.codes, self.sums, self.records = codes, [0] * d, 0
         self._rows = max(64, min(PIECE_ROWS, PIECE_ROWS * PIECE_COLUMNS // d))
@@ -168,14 +168,14 @@ class BallKernel:
 class RowKernel:
     """Adds up the codes of records whose rule needs the whole record: pieces of rows go through `encode`.
 
-    >>> from gaussmith.domains.counts import CountCodes
-    >>> items = RowKernel(CountCodes(3, at_most=1))
+    >>> from gaussmith.domains.counts import CountEncoding
+    >>> items = RowKernel(CountEncoding(3, at_most=1))
     >>> items.add([np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, np.nan])])
     >>> items.sums, items.records
     ([1, 1, 0], 2)
     """
 
-    def __init__(self, codes: Codes) -> None:
+    def __init__(self, codes: Encoding) -> None:
         self.codes, self.sums, self.records = codes, [0] * codes.width, 0
         self._rows = max(64, min(PIECE_ROWS, PIECE_ROWS * PIECE_COLUMNS // max(1, codes.columns)))
 
@@ -194,14 +194,14 @@ class RowKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedCodes(Codes):
+class MaskedEncoding(Encoding):
     """Several codings of one table: the columns that each reads, and which of these must have a value in a record.
 
     Its integers are those of all codings, one after the other, and then how many records each has.
     """
 
-    parts: tuple[tuple[BoxCodes, tuple[int, ...], tuple[int, ...]], ...]
-    """Codes, the places of their columns in the table, and places among these columns that must have a value."""
+    parts: tuple[tuple[BoxEncoding, tuple[int, ...], tuple[int, ...]], ...]
+    """Encoding, the places of their columns in the table, and places among these columns that must have a value."""
 
     @property
     def columns(self) -> int:
@@ -215,14 +215,14 @@ class MaskedCodes(Codes):
 class MaskedKernel:
     """Adds up several codings of the same records in one pass, each without the records that lack a value it needs.
 
-    >>> ages = BoxCodes.for_bounds([0], [100], [50])
-    >>> kernel = MaskedKernel(MaskedCodes(((ages, (0,), ()), (ages, (0,), (0,)))))
+    >>> ages = BoxEncoding.for_bounds([0], [100], [50])
+    >>> kernel = MaskedKernel(MaskedEncoding(((ages, (0,), ()), (ages, (0,), (0,)))))
     >>> kernel.add([np.array([37.0, np.inf, np.nan])])
     >>> [s / 2**35 for s in kernel.sums[:2]], kernel.sums[2:]     # the missing one as 50, and left out
     ([187.0, 137.0], [3, 2])
     """
 
-    def __init__(self, codes: MaskedCodes) -> None:
+    def __init__(self, codes: MaskedEncoding) -> None:
         self._codes, self._found = codes, [[0] * part.width for part, _, _ in codes.parts]
         self._records, self.records = [0] * len(codes.parts), 0
         self._low, self._top, self._scale, self._missing = (
@@ -258,7 +258,7 @@ class MaskedKernel:
         """Add some of the codings, by a kernel for them alone."""
         if which:
             if self._others is None:
-                self._others = MaskedKernel(MaskedCodes(tuple(self._codes.parts[k] for k in which)))
+                self._others = MaskedKernel(MaskedEncoding(tuple(self._codes.parts[k] for k in which)))
             self._others._found = [self._found[k] for k in which]
             self._others._records = [self._records[k] for k in which]
             self._others.add(columns)
@@ -338,14 +338,14 @@ def _chunked(sizes: Sequence[int], columns: int) -> list[tuple[range, int, int]]
 
 
 @singledispatch
-def kernel_of(codes: Codes) -> Kernel:
+def kernel_of(codes: Encoding) -> Kernel:
     """The kernel that adds up these codes: the fastest there is of its kind, else the one for all."""
     return RowKernel(codes)
 
 
-kernel_of.register(BoxCodes, BoxKernel)
-kernel_of.register(BallCodes, BallKernel)
-kernel_of.register(MaskedCodes, MaskedKernel)
+kernel_of.register(BoxEncoding, BoxKernel)
+kernel_of.register(BallEncoding, BallKernel)
+kernel_of.register(MaskedEncoding, MaskedKernel)
 
 
 def _round(padded: Array, rows: int) -> Array:
@@ -398,9 +398,9 @@ class RecordTotals:
     if an engine or a file does, the `DataError` says nothing about the data.
     Requires: columns that `check_columns` accepts.
 
-    >>> from gaussmith.domains.encoding import BoxCodes
+    >>> from gaussmith.domains.encoding import BoxEncoding
     >>> from gaussmith.engines.registry import open_source
-    >>> source, codes = open_source([[37.0], [None], [1e9]]), BoxCodes.for_bounds([0], [100], [0])
+    >>> source, codes = open_source([[37.0], [None], [1e9]]), BoxEncoding.for_bounds([0], [100], [0])
     >>> (found,) = RecordTotals().total(source, codes, None)
     >>> found.sums[0] / 2**35, found.records
     (137.0, 3)
@@ -409,10 +409,10 @@ class RecordTotals:
     columns: tuple[str, ...] | None = None
     derivation: Derivation | None = None
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Encoding, progress: Progress | None) -> list[Totals]:
         return [attempt(lambda: self._total(source, codes, progress))]
 
-    def _total(self, source: Source, codes: Codes, progress: Progress | None) -> Totals:
+    def _total(self, source: Source, codes: Encoding, progress: Progress | None) -> Totals:
         rows = source if self.derivation is None else derived(*read_early(source, self.derivation, self.columns or ()))
         return source.engine.total(rows, codes, self.columns or (), add_up, progress)
 
@@ -420,7 +420,9 @@ class RecordTotals:
         return self
 
 
-def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
+def add_up(
+    pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Encoding, workers: int | None = None
+) -> Totals:
     """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
     first = list(islice(pieces, 2))
     workers, pieces = (workers or WORKERS) if first[1:] else 1, chain(first, pieces)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.domains.domain import Domain
-from gaussmith.domains.encoding import BoxCodes
+from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.domains.groups import FoundGroups
-from gaussmith.domains.moments import MomentCodes
+from gaussmith.domains.moments import MomentEncoding
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions.keys import declare_cells, declare_groups
 from gaussmith.expressions.spelling import Derivation
-from gaussmith.planning.draw import Draw
+from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.cell_counts import check_listed, open_check, open_number, open_tables
 from gaussmith.totals.features import (
@@ -57,7 +57,7 @@ def check_present(source: Source, derivation: Derivation) -> None:
             raise SourceError(f"column {name!r}", rule, remedy, code="no-such-column", column=name)
 
 
-def open_summation(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], Summation]:
+def open_summation(rule: RowRule) -> Callable[[Source, Query, RowRule, Derivation], Summation]:
     """How rows that are not plain records are added up."""
     if rule.is_checked:
         return open_check
@@ -68,25 +68,25 @@ def open_summation(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation
     return open_tables if rule.by else _open_histogram
 
 
-def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Summation:
-    codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
-    pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
-    codes = codes.base if isinstance(codes, MomentCodes) else codes
+def _open_people(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Summation:
+    codes, stand_ins, groups = query.block.codes, query.block.substitutes, query.groups
+    pairs = codes.pairs if isinstance(codes, MomentEncoding) else ()
+    codes = codes.base if isinstance(codes, MomentEncoding) else codes
     derived = {name for name, _ in rule.columns}
     read = list(dict.fromkeys(name for name in rule.names if name not in derived))
-    is_box = isinstance(codes, BoxCodes)
+    is_box = isinstance(codes, BoxEncoding)
     if is_box or (groups is None and rule.unit is None):
         check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
     if not is_box and groups is None and rule.unit is None:  # rows are records, filtered or with derived columns
         check_once(source, 1)
         return RecordTotals(rule.names, derivation)
-    if not isinstance(codes, BoxCodes):
+    if not isinstance(codes, BoxEncoding):
         what = "people or groups with a ball"
         raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )
-    over_rows = draw.block.domain.records_are_rows
+    over_rows = query.block.domain.records_are_rows
     if over_rows:
         features += tuple(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs)
         features += (RowCount(),)
@@ -107,16 +107,16 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     return RowsOfPeople(people) if over_rows else people
 
 
-def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
+def _open_histogram(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Histogram:
     assert rule.histogram is not None
     if source.names is None:
         raise SourceError(
             "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
         )
     added = Contribution((), rule.unit)
-    labels, cut = _values(draw.block.domain), rule.cut_of(rule.histogram)
+    labels, cut = _values(query.block.domain), rule.cut_of(rule.histogram)
     if cut is None:
-        check_listed(source, draw, rule.histogram, labels)
+        check_listed(source, query, rule.histogram, labels)
         keys = declare_groups([rule.histogram], [(value,) for value in labels], derivation.kinds)
     else:
         keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)

@@ -336,7 +336,7 @@ class PageRoutes:
         book = self.bench.book()
         stem = (short_name(confirmation.request.source) or "release").partition(".")[0]
         id = id or view.earlier or ("" if book is None else f"{stem[:60]}-{len(book.history()) + 1}")
-        rules = [draw.row_rule for draw in confirmation.request.plan.draws if draw.row_rule is not None]
+        rules = [query.row_rule for query in confirmation.request.plan.queries if query.row_rule is not None]
         read = list(dict.fromkeys(column for rule in rules for column in rule.columns_read))
         over_n = any(answer.over_n for table in view.tables for answer in table.answers)
         given = {"view": view, "name": name, "id": id, "key": key, "error": error, "read": read, "over_n": over_n}

@@ -38,7 +38,7 @@ def shape_picture(question: Plan, first: str, second: str) -> str:
                 return ""
             return _svg(inside, width, height, f"The noise in {first} and {second}, and what one person can change")
     names = [str(name) for name in question.names]
-    if first not in names or second not in names or (question.any_divided and question.draws[0].groups is not None):
+    if first not in names or second not in names or (question.any_divided and question.queries[0].groups is not None):
         return ""
     try:
         places = [names.index(first), names.index(second)]
@@ -190,10 +190,12 @@ def _table(question: Plan, draft: Draft, rows: int | None) -> Table:
     if groups is not None:
         keys = "Groups found in the data" if groups.is_found else counted(groups.size, "group")
         keys += f" by {' and '.join(groups.columns)}"
-        told = f"{keys}, each person in {held(question.draws[question.slot.draws[0]])}. Errors are those in one group."
+        told = (
+            f"{keys}, each person in {held(question.queries[question.slot.queries[0]])}. Errors are those in one group."
+        )
     if any(piece.answers.any_inverted for piece in question.pieces):
         told = f"{told} {RANKS[0].upper()}{RANKS[1:]}.".strip()
-    apart = groups is not None and any(piece.draw.by_weight for piece in question.pieces) and known
+    apart = groups is not None and any(piece.query.by_weight for piece in question.pieces) and known
     if groups is not None and not groups.is_found and (apart or groups.size * len(errors) <= MAX_ANSWERS // 2):
         found = [
             answer(each, float(error), " · ".join(f"{c}={key}" for c, key in zip(groups.columns, label, strict=True)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from doors.asks import GUARANTEE
-from doors.noise import Draw, FoundDraw
+from doors.noise import FoundDraw, Query
 from doors.runs import CRASHED, FAILED, RELEASED, Outcome
 
 INVALID_TEXT = "invalid UTF-8 in a text column of a typed format"
@@ -37,12 +37,12 @@ class Finding:
         return math.sqrt(self.square)
 
 
-def square_of(one: tuple[Draw | FoundDraw, ...], other: tuple[Draw | FoundDraw, ...]) -> Fraction:
-    """(‖ΔY‖ / charge)² over all draws of two releases, exactly.
+def square_of(one: tuple[Query | FoundDraw, ...], other: tuple[Query | FoundDraw, ...]) -> Fraction:
+    """(‖ΔY‖ / charge)² over all queries of two releases, exactly.
 
         Σ ‖Y − Y′‖² / 2^2p  ≤  μ²
 
-    where 2^p is the standard deviation that reached the draw. At most 1 for neighbours under the guarantee.
+    where 2^p is the standard deviation that reached the query. At most 1 for neighbours under the guarantee.
     """
     total = Fraction(0)
     for a, b in zip(one, other, strict=True):
@@ -84,11 +84,11 @@ def compare(one: Outcome, other: Outcome, same: bool = False) -> Finding:
             problems.append(f"the {what} differs: {_difference(str(a), str(b))}")
     square = Fraction(0)
     if one.status == other.status == RELEASED:
-        problems += noise_problems(one.draws) + noise_problems(other.draws)
-        if [len(draw.lifted) for draw in one.draws] != [len(draw.lifted) for draw in other.draws]:
+        problems += noise_problems(one.queries) + noise_problems(other.queries)
+        if [len(query.lifted) for query in one.queries] != [len(query.lifted) for query in other.queries]:
             problems.append("the number of noisy integers differs")
         elif not problems:
-            square = square_of(one.draws, other.draws)
+            square = square_of(one.queries, other.queries)
             if square > 1:
                 problems.append(f"ratio {math.sqrt(square):.3f} is above 1")
             if same and square > 0:
@@ -109,10 +109,10 @@ def compare_engines(one: Outcome, other: Outcome) -> tuple[str, ...]:
 def _integers(outcome: Outcome) -> tuple[list[int], list[object]]:
     """All integers below the noise in their order, and those of found keys by key.
 
-    Where one draw ends is left out: one engine lifts all groups at once, another one group after the other.
+    Where one query ends is left out: one engine lifts all groups at once, another one group after the other.
     """
-    lifted = [y for draw in outcome.draws for y in draw.lifted]
-    return lifted, [draw.by_key for draw in outcome.draws if isinstance(draw, FoundDraw)]
+    lifted = [y for query in outcome.queries for y in query.lifted]
+    return lifted, [query.by_key for query in outcome.queries if isinstance(query, FoundDraw)]
 
 
 def forgive(finding: Finding, limit: str | None) -> Finding:
@@ -124,11 +124,11 @@ def forgive(finding: Finding, limit: str | None) -> Finding:
     return Finding(finding.status, finding.square, tuple(kept))
 
 
-def noise_problems(draws: tuple[Draw | FoundDraw, ...]) -> list[str]:
+def noise_problems(queries: tuple[Query | FoundDraw, ...]) -> list[str]:
     """What is wrong with the noise of one release: none at all, or some of it used twice."""
-    noise = [z for draw in draws for z in draw.noise]
-    found = any(isinstance(draw, FoundDraw) for draw in draws)  # groups that are not shown tell no noise
-    if not (noise or found) or not all(draw.deviation for draw in draws):
+    noise = [z for query in queries for z in query.noise]
+    found = any(isinstance(query, FoundDraw) for query in queries)  # groups that are not shown tell no noise
+    if not (noise or found) or not all(query.deviation for query in queries):
         return ["integers are released without noise"]
     return [] if len(set(noise)) == len(noise) else ["noise is used twice"]
 

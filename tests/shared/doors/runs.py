@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from doors.asks import Ask
-from doors.noise import Draw, FoundDraw, known_noise
+from doors.noise import FoundDraw, Query, known_noise
 from gaussmith.cli import main
 from gaussmith.errors import DataError, GaussmithError
 
@@ -34,12 +34,12 @@ class Outcome:
     exit_code: int
     printed: str = ""
     warned: tuple[str, ...] = ()
-    draws: tuple[Draw | FoundDraw, ...] = field(default=(), repr=False)
+    queries: tuple[Query | FoundDraw, ...] = field(default=(), repr=False)
 
 
 def run(ask: Ask, source: Any, folder: Path, engine: str | None = None, by_command: bool = False) -> Outcome:
     """Release once, with known noise: in Python, or by the command line for what a TOML file can name."""
-    with known_noise() as draws, watched() as seen:
+    with known_noise() as queries, watched() as seen:
         if by_command:
             status, said, code = _command(ask, source, folder, engine)
         else:
@@ -49,7 +49,7 @@ def run(ask: Ask, source: Any, folder: Path, engine: str | None = None, by_comma
     if by_command:
         said, printed = _record_of(printed) if status == RELEASED else ("", printed)
     words = tuple(text.replace(here, "…") for text in seen.warned)
-    return Outcome(status, said.replace(here, "…"), code, printed.replace(here, "…"), words, tuple(draws))
+    return Outcome(status, said.replace(here, "…"), code, printed.replace(here, "…"), words, tuple(queries))
 
 
 def _call(release: Callable[[], Any]) -> tuple[str, str, int]:

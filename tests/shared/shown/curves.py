@@ -62,7 +62,7 @@ def random_request(chance: random.Random) -> gm.Request:
 def largest_delta(request: gm.Request) -> Found:
     """The largest δ(ε) over all persons: j groups kept in each question, a of them new, all others large."""
     found, beside = [], 0.0
-    for draw in request.plan.draws:
+    for draw in request.plan.queries:
         threshold = threshold_of(draw)
         if threshold is None:
             assert not isinstance(draw.groups, FoundGroups)
@@ -150,7 +150,7 @@ def simulate(m: int, new: int, old_people: int, epsilon: float, repeats: int) ->
         guarantee=gm.Guarantee(mu=1),
         keys_delta=0.05,
     )
-    (draw,) = request.plan.draws
+    (draw,) = request.plan.queries
     threshold = threshold_of(draw)
     assert threshold is not None and not threshold.has_spare
     codes = draw.block.codes

@@ -68,13 +68,13 @@ def _planned(m: int, at_least: int, looks: bool) -> tuple[Any, Threshold]:
         complete=["age"],
         guarantee=gm.Guarantee(epsilon=1, delta=1e-5),
     )
-    (draw,) = request.plan.draws
-    threshold = threshold_of(draw)
+    (query,) = request.plan.queries
+    threshold = threshold_of(query)
     assert threshold is not None
     if threshold.has_spare and not looks:
         threshold.__dict__["has_spare"] = False  # the whole of κ for the count alone
     assert threshold.has_spare == looks
-    return draw.block, threshold
+    return query.block, threshold
 
 
 def covered(cell: Cell, repeats: int, rng: np.random.Generator, conditional: bool = True) -> dict[str, int]:
@@ -83,10 +83,10 @@ def covered(cell: Cell, repeats: int, rng: np.random.Generator, conditional: boo
     Without `conditional` the intervals forget that the groups were shown: they must be found to fail.
     """
     block, threshold = _planned(cell.most, cell.at_least, cell.looks)
-    noise, spare, spare_noise = _draw_shown(cell, threshold, repeats, rng)
+    noise, spare, spare_noise = _query_shown(cell, threshold, repeats, rng)
     people = np.full(repeats, cell.people, np.int64)
     if not threshold.shows(people, noise, spare, spare_noise).all():
-        raise AssertionError(f"{cell.name}: a draw that is not shown")
+        raise AssertionError(f"{cell.name}: a query that is not shown")
     bars = threshold.bars(spare, spare_noise) if conditional else np.full(repeats, -1e9)
     F, L = block.shape.features.dense(), block.shape.lift.dense()
     offsets = rng.uniform(-1, 1, size=2)  # of the sum and of the mean, in half widths of their bounds
@@ -99,7 +99,9 @@ def covered(cell: Cell, repeats: int, rng: np.random.Generator, conditional: boo
     return dict(zip(ANSWERS, map(int, held), strict=True))
 
 
-def _draw_shown(cell: Cell, threshold: Threshold, repeats: int, rng: np.random.Generator) -> tuple[Words, Words, Words]:
+def _query_shown(
+    cell: Cell, threshold: Threshold, repeats: int, rng: np.random.Generator
+) -> tuple[Words, Words, Words]:
     """The noise of people and of the spare number given that the group is shown, and the spare number."""
     unit = 2.0**NOISE_BITS
     each = threshold.spares[cell.each_in - 1] if cell.looks else 0

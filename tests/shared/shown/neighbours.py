@@ -91,7 +91,7 @@ def stream(plan: gm.Plan, threshold: Threshold, data: pl.DataFrame, engine: str)
 def try_pairs(pair: Pair, engine: str, chance: random.Random) -> list[str]:
     """What is wrong with the changes that the newcomers make, one at a time; nothing where all is as charged."""
     plan = pair.plan()
-    threshold = threshold_of(plan.draws[0])
+    threshold = threshold_of(plan.queries[0])
     assert threshold is not None
     before = stream(plan, threshold, table(pair.others, chance), engine)
     after = [stream(plan, threshold, table(pair.others + own, chance), engine) for own in pair.newcomers]

@@ -1,7 +1,7 @@
 """How often a person alone is shown, counted through the comparison of integers that releases use.
 
 Two ways: with κ so large that it can be counted, and at κ = 1e-5 by importance sampling: noise is drawn where it shows
-groups, and each draw is weighed by how likely it was.
+groups, and each query is weighed by how likely it was.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def threshold_at(m: int, kappa: Fraction, at_least: int) -> Threshold:
     request = gm.Request(
         "visits.csv", unit="person", by={"key": "found"}, groups_per_unit=m, count=True, guarantee=guarantee
     )
-    return Threshold(request.plan.draws[0].block, m, kappa, at_least)
+    return Threshold(request.plan.queries[0].block, m, kappa, at_least)
 
 
 def count_alone(threshold: Threshold, j: int, repeats: int) -> Audit:

@@ -109,7 +109,7 @@ def effects(plan: Plan, nobody: Found) -> list[np.ndarray]:
 def weights_of(plan: Plan) -> np.ndarray:
     """What the squared error of each feature is worth in the plan's total."""
     found = []
-    for draw in plan.draws:
+    for draw in plan.queries:
         features = draw.block.problem.features
         own = [*features.weights, *([features.count_weight] if draw.block.shape.counted else [])]
         scale = plan.worth_of(draw) if draw.place is None else draw.place.scale

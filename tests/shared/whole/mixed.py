@@ -17,8 +17,8 @@ import polars as pl
 
 import gaussmith as gm
 from gaussmith.domains.cells import Cells
-from gaussmith.planning.draw import Draw
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import Query
 from whole.asks import Size, WholeAsk, complete, random_ask
 from whole.optimum import differences_of, least_total, total_of
 from whole.pairs import Found, distances, spent, total_alone, total_tables
@@ -63,9 +63,9 @@ class Extra:
         inside = range(self.cells) if self.unit else range(-1, self.cells + 1)
         return [*(self.low + (i + 0.5) * width for i in inside), None]
 
-    def corners(self, draw: Draw) -> np.ndarray:
+    def corners(self, query: Query) -> np.ndarray:
         """What the people of `values` add to the weighted answers, in order."""
-        problem = draw.block.problem
+        problem = query.block.problem
         if isinstance(problem.domain, Cells):
             assert len(self.values) == problem.domain.dimension + 1
             rows = problem.rows * problem.root_weights
@@ -114,15 +114,15 @@ def random_mixed(generator: random.Random) -> MixedAsk:
     return MixedAsk(base, tuple(extras))
 
 
-def extra_draws(ask: MixedAsk, plan: Plan) -> list[Draw]:
+def extra_queries(ask: MixedAsk, plan: Plan) -> list[Query]:
     slots = {slot.name: slot for slot in plan.slots}
-    return [plan.draws[slots[f"e{e}"].draws[0]] for e in range(len(ask.extras))]
+    return [plan.queries[slots[f"e{e}"].queries[0]] for e in range(len(ask.extras))]
 
 
 def try_mixed_optimum(ask: MixedAsk) -> Beside:
     """The total of a plan beside the least of any Gaussian noise, over all people at the corners of all questions."""
     plan = ask.request().plan
-    blocks = [extra.corners(draw) for extra, draw in zip(ask.extras, extra_draws(ask, plan), strict=True)]
+    blocks = [extra.corners(query) for extra, query in zip(ask.extras, extra_queries(ask, plan), strict=True)]
     people = differences_of(ask.base)
     for block in blocks:
         people = np.hstack([np.repeat(people, len(block), axis=0), np.tile(block, (len(people), 1))])
@@ -177,4 +177,4 @@ def try_mixed_pairs(ask: MixedAsk, generator: random.Random, count: int) -> Pair
 
 
 def _plain(found: Found) -> list[Any]:
-    return [[([int(k) for k in each.sums], each.records) for each in draw] for draw in found]
+    return [[([int(k) for k in each.sums], each.records) for each in query] for query in found]

@@ -135,8 +135,8 @@ def _solve(S: np.ndarray) -> Least:
 
 def total_of(plan: gm.Plan) -> float:
     """The total of a request, that of each question by its scale, whoever shares its noise."""
-    own = [draw for draw in plan.draws if draw.tie is None]
-    scaled = (draw.total_variance * (scale_of(draw) if len(plan.draws) > 1 else 1.0) for draw in own)
+    own = [query for query in plan.queries if query.tie is None]
+    scaled = (query.total_variance * (scale_of(query) if len(plan.queries) > 1 else 1.0) for query in own)
     return sum(tie.total_variance for tie in plan.ties) + sum(scaled)
 
 

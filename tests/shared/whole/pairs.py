@@ -1,7 +1,7 @@
 """From the rows of many tables to the integers that noise is added to, of every noise of a plan, and how far apart the
 integers of neighbours are.
 
-All tables go through one query for each draw, their number a further key; `total_alone` takes a table the way a release
+All tables go through one pass for each query, their number a further key; `total_alone` takes a table the way a release
 does, and gives the same integers.
 """
 
@@ -20,13 +20,13 @@ from gaussmith import mechanism
 from gaussmith.domains.box import Records
 from gaussmith.domains.groups import Groups
 from gaussmith.engines.engine import Totals
-from gaussmith.planning.certified_grid import NOISE_BITS, JointNoise
-from gaussmith.planning.draw import AnyTie, Draw
+from gaussmith.planning.certified_grid import NOISE_BITS, SharedNoise
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.query import AnyTie, Query
 from gaussmith.totals.opened import open_data, total
 
 Found = list[list[Totals]]
-"""The totals of one table: of every draw those of its groups."""
+"""The totals of one table: of every query those of its groups."""
 
 
 def total_tables(plan: Plan, tables: Sequence[Sequence[dict[str, Any]]], schema: dict[str, Any]) -> list[Found]:
@@ -37,41 +37,41 @@ def total_tables(plan: Plan, tables: Sequence[Sequence[dict[str, Any]]], schema:
             person = row.get("person")
             rows.append({**row, "person": None if person is None else f"{number} {person}", "table": number})
     frame = pl.DataFrame(rows, schema={**schema, "table": pl.Int64})
-    each = [_total_draw(draw, frame, len(tables)) for draw in plan.draws]
-    return [[of_draw[number] for of_draw in each] for number in range(len(tables))]
+    each = [_total_query(query, frame, len(tables)) for query in plan.queries]
+    return [[of_query[number] for of_query in each] for number in range(len(tables))]
 
 
-def _total_draw(draw: Draw, frame: pl.DataFrame, tables: int) -> Found:
-    rule = draw.row_rule
+def _total_query(query: Query, frame: pl.DataFrame, tables: int) -> Found:
+    rule = query.row_rule
     assert rule is not None
     if rule.histogram is not None:  # as a release does it: declared values are groups, and then everybody
-        values = draw.block.domain.declared_values
+        values = query.block.domain.declared_values
         assert values is not None
         keys = [{rule.histogram: value} for value in values]
-        counted = _grouped(draw, frame, tables, keys, rule.values_per_unit, plain=True)
-        people = _grouped(draw, frame, tables, None, 1, plain=True)
+        counted = _grouped(query, frame, tables, keys, rule.values_per_unit, plain=True)
+        people = _grouped(query, frame, tables, None, 1, plain=True)
         return [[Totals([t.records for t in c], p[0].records)] for c, p in zip(counted, people, strict=True)]
-    if draw.groups is None:
-        return _grouped(draw, frame, tables, None, 1)
-    keys = [dict(zip(draw.groups.columns, label, strict=True)) for label in draw.groups.labels]
-    return _grouped(draw, frame, tables, keys, rule.groups_per_unit)
+    if query.groups is None:
+        return _grouped(query, frame, tables, None, 1)
+    keys = [dict(zip(query.groups.columns, label, strict=True)) for label in query.groups.labels]
+    return _grouped(query, frame, tables, keys, rule.groups_per_unit)
 
 
 def _grouped(
-    draw: Draw, frame: pl.DataFrame, tables: int, keys: list[dict[str, Any]] | None, most: int, plain: bool = False
+    query: Query, frame: pl.DataFrame, tables: int, keys: list[dict[str, Any]] | None, most: int, plain: bool = False
 ) -> Found:
     """The totals of every table, by these keys in each; `plain`: of people alone, without their numbers."""
-    assert draw.row_rule is not None
+    assert query.row_rule is not None
     labels: list[dict[str, Any]] = [{"table": number} for number in range(tables)]
     if keys is not None:
         labels = [{**table, **key} for table in labels for key in keys]
-    block = draw.block
+    block = query.block
     if plain:
         block = gm.plan(Records(), gm.Guarantee(mu=1), count=True).block
     by = Groups(labels, block.domain, most)
-    features = () if plain else draw.row_rule.features
-    rule = replace(draw.row_rule, by=by.columns, features=features, groups_per_unit=most)
-    found = total(open_data(frame, replace(draw, block=block, row_rule=rule, groups=by)))
+    features = () if plain else query.row_rule.features
+    rule = replace(query.row_rule, by=by.columns, features=features, groups_per_unit=most)
+    found = total(open_data(frame, replace(query, block=block, row_rule=rule, groups=by)))
     size = len(labels) // tables
     return [found[i * size : (i + 1) * size] for i in range(tables)]
 
@@ -88,13 +88,13 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     """The integers to which noise is added, of every noise of a plan: what `release_totals` makes of totals."""
     found = []
     for noise in plan.noises:
-        if isinstance(noise, JointNoise):
-            seen = {i: noise.seen(plan.draws[i]) for i in noise.members}
+        if isinstance(noise, SharedNoise):
+            seen = {i: noise.seen(plan.queries[i]) for i in noise.members}
             each = [mechanism.totals_in(plan, noise, totals, k) for k in range(noise.copies)]
             made = [mechanism.lift_members(noise, [(seen[i], one[i]) for i in noise.members]) for one in each]
             found.append([y for vector in made for y in vector])
             continue
-        at = next(i for i, draw in enumerate(plan.draws) if draw is noise)
+        at = next(i for i, query in enumerate(plan.queries) if query is noise)
         block = noise.block
         if block.lender is not None:
             assert block.lender.people is not None
@@ -108,7 +108,7 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     return found
 
 
-def room(noise: Draw | AnyTie) -> Fraction:
+def room(noise: Query | AnyTie) -> Fraction:
     """(μ 2^52)²: noise of round(2^52 Z) hides any difference of at most this square."""
     return (Fraction(noise.guarantee.mu) * 2**NOISE_BITS) ** 2
 

@@ -1,4 +1,4 @@
-"""A draw: one noise, its groups, and its share of the guarantee.
+"""A query: one noise, its groups, and its share of the guarantee.
 
 A person counts in at most m groups, so the groups of one person together keep μ when each has μ divided by a share:
 
@@ -7,7 +7,7 @@ A person counts in at most m groups, so the groups of one person together keep �
 
 Every group is planned alike, for add-remove inside the group: whether a person is in it is secret.
 
-The noise of a draw may be tied to that of others (`plans.tie`): then all of them are certified at once.
+The noise of a query may be tied to that of others (`plans.tie`): then all of them are certified at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gaussmith.domains.features import (
     VECTOR,
 )
 from gaussmith.domains.groups import FoundGroups, Groups
-from gaussmith.domains.strategies import Shape
+from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
@@ -57,16 +57,16 @@ from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import answers_to_dict
 
 if TYPE_CHECKING:
-    from gaussmith.planning.crossed_noise import CrossedTie
-    from gaussmith.planning.joint_noise import Tie
+    from gaussmith.planning.crossed_noise import CrossedNoise
+    from gaussmith.planning.joint_noise import JointNoise
 
 
-# Whether a row rule is that of its draw: nobody adds more by it than the noise is made for, also in saved plans.
+# Whether a row rule is that of its query: nobody adds more by it than the noise is made for, also in saved plans.
 
 
-def check_rule(draw: Draw) -> None:
-    """Refuse a row rule by which one person could add more than the domain and the groups of its draw say."""
-    rule = draw.row_rule
+def check_rule(query: Query) -> None:
+    """Refuse a row rule by which one person could add more than the domain and the groups of its query say."""
+    rule = query.row_rule
     if rule is None:
         return
     if rule.form:
@@ -75,38 +75,38 @@ def check_rule(draw: Draw) -> None:
         raise _unfit("numbers of people without people")
     if min(rule.groups_per_unit, rule.values_per_unit, 1 if rule.rows_per_unit is None else rule.rows_per_unit) < 1:
         raise _unfit("a limit below 1")
-    if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
+    if rule.unit is not None and query.groups is not None and rule.groups_per_unit > query.groups.at_most:
         raise _unfit("people in more groups than planned")
-    if rule.found != _found(draw):
+    if rule.found != _found(query):
         raise _unfit("other found keys than planned")
-    if not _fits(draw, rule):
+    if not _fits(query, rule):
         raise _unfit("other numbers of a person than planned")
-    public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
-    if public and rule.is_filtered and (draw.block.answers.count or free_marks(draw.block.domain) is None):
+    public = query.neighbours != ADD_REMOVE and query.block.public_count and query.tie is None
+    if public and rule.is_filtered and (query.block.answers.count or free_marks(query.block.domain) is None):
         raise _unfit("a public number of those who pass a filter")
 
 
-def _found(draw: Draw) -> tuple[str, ...]:
+def _found(query: Query) -> tuple[str, ...]:
     """The columns whose keys are found."""
-    groups = draw.groups
+    groups = query.groups
     if not isinstance(groups, FoundGroups):
         return ()
     declared = dict(groups.declared)
     return tuple(name for name in groups.columns if name not in declared)
 
 
-def _fits(draw: Draw, rule: RowRule) -> bool:
-    """Whether a unit adds no more by this rule than the domain of the draw describes."""
+def _fits(query: Query, rule: RowRule) -> bool:
+    """Whether a unit adds no more by this rule than the domain of the query describes."""
     kinds = [kind for kind, _ in rule.features]
-    if draw.block.domain.reads_vectors:
-        return _fits_vector(draw, rule, kinds)
-    return _READ_APART.get(kinds[0] if kinds else TOTAL, _fits_numbers)(draw, rule, kinds)
+    if query.block.domain.reads_vectors:
+        return _fits_vector(query, rule, kinds)
+    return _READ_APART.get(kinds[0] if kinds else TOTAL, _fits_numbers)(query, rule, kinds)
 
 
-def _fits_numbers(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_numbers(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """Totals or means, each of a column of its own; sums over rows beside them, or of rows alone."""
     own = {TOTAL, MEAN}
-    match draw.block.domain.extremes():
+    match query.block.domain.extremes():
         case Signs(n) | Sphere(n):
             return len(kinds) == n and own.issuperset(kinds)
         case Product((Signs(p), PersonRows(q, max_rows))):
@@ -114,7 +114,7 @@ def _fits_numbers(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
             return right and kinds[p + q :] == [ROWS] and rule.rows_per_unit == max_rows
     from gaussmith.domains.moments import ValueProducts
 
-    match draw.block.domain.extremes():
+    match query.block.domain.extremes():
         case ValueProducts(columns, _, 1):  # products are of the very numbers that are read
             return len(kinds) == columns and own.issuperset(kinds)
         case ValueProducts(columns, _, max_rows):
@@ -123,18 +123,18 @@ def _fits_numbers(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
     return False
 
 
-def _fits_values(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_values(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """Values of one column: as many of a person as marks; in groups one of each person in each group."""
-    domain = draw.block.domain
+    domain = query.block.domain
     most, cut = free_marks(domain), rule.cut_of(rule.names[0])
     if len(kinds) != 1 or (cut is not None and cut.cells != domain.dimension):
         return False
-    if draw.groups is not None:
+    if query.groups is not None:
         return most == rule.values_per_unit == 1 == len(domain.attribute_names)
     return most is not None and not rule.by and (rule.unit is None or rule.values_per_unit <= most)
 
 
-def _fits_check(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_check(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """One cell of each person, whatever its rows and groups."""
     kind, column = rule.features[0]
     ends = column and (cut := rule.cut_of(column)) is not None and cut.ends is not None
@@ -142,37 +142,37 @@ def _fits_check(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
     rows = rule.unit is not None and not rule.person_columns  # people have rows, and may be in several groups
     limit = rule.groups_per_unit if kind == CHECKED_GROUPS else rule.rows_per_unit or 1
     cells = number_of_cells(kind, limit, rows and (kind == CHECKED_VALUE or rule.groups_per_unit > 1))
-    domain = draw.block.domain
+    domain = query.block.domain
     held = free_marks(domain) == 1 and bool(domain.attribute_names) and domain.dimension == cells
-    alone = draw.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
+    alone = query.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
     return told and held and alone and (rows or kind == CHECKED_VALUE)
 
 
-def _fits_tables(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_tables(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """One combination of values for each person."""
-    sizes = [len(values) for values in draw.block.domain.declared_lists]
-    if set(kinds) != {TABLED} or len(kinds) != len(draw.block.domain.attribute_names):
+    sizes = [len(values) for values in query.block.domain.declared_lists]
+    if set(kinds) != {TABLED} or len(kinds) != len(query.block.domain.attribute_names):
         return False
     cuts = [rule.cut_of(column) for column in rule.names]
     return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, sizes, strict=True))
 
 
-def _fits_number(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_number(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """One number of each person, in one cell or in none."""
-    domain, cut = draw.block.domain, rule.cut_of(rule.names[0])
+    domain, cut = query.block.domain, rule.cut_of(rule.names[0])
     one_row = rule.unit is None or rule.person_columns
     whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
     held = free_marks(domain) == 1 == len(domain.attribute_names)
     return whose and held and cut is not None and cut.cells == domain.dimension
 
 
-def _fits_vector(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+def _fits_vector(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """Each row is a person: its numbers within a ball, or one cell of each."""
-    alone = draw.groups is None and (rule.unit is None or bool(rule.person_columns))
-    return alone and set(kinds) == {VECTOR} and len(kinds) == draw.block.codes.columns
+    alone = query.groups is None and (rule.unit is None or bool(rule.person_columns))
+    return alone and set(kinds) == {VECTOR} and len(kinds) == query.block.codes.columns
 
 
-_READ_APART: dict[str, Callable[[Draw, RowRule, list[str]], bool]] = {
+_READ_APART: dict[str, Callable[[Query, RowRule, list[str]], bool]] = {
     VALUES: _fits_values,
     TABLED: _fits_tables,
     **dict.fromkeys(CHECKED, _fits_check),
@@ -185,20 +185,20 @@ def _unfit(what: str) -> PlanError:
     return damaged_plan(f"a row rule of {what}")
 
 
-AnyTie: TypeAlias = "Tie | CrossedTie"
-"""A noise that several draws share."""
+AnyTie: TypeAlias = "JointNoise | CrossedNoise"
+"""A noise that several queries share."""
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
 
 MAX_SEARCHED = 12
 """Limit on the columns of a group for which a law on people is searched: that takes a second or so."""
 
-UNTOLD = Shape(NAME, Dense(np.zeros((0, 0))), Dense(np.zeros((0, 0))), False)
-"""Stands for the shape of a tied draw until its tie is there."""
+UNTOLD = Strategy(NAME, Dense(np.zeros((0, 0))), Dense(np.zeros((0, 0))), False)
+"""Stands for the shape of a tied query until its tie is there."""
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class Query:
     """The block of every group (or of all records, without groups), and the guarantee of all groups together."""
 
     block: Block
@@ -208,9 +208,9 @@ class Draw:
     row_rule: RowRule | None = None
     """How the records come from a table; None for plain data."""
     place: Place | None = None
-    """Where the draw is among those that share its noise."""
+    """Where the query is among those that share its noise."""
     scale: float = 1.0
-    """What its squared errors are worth against those of other draws; of a tied draw its place says so."""
+    """What its squared errors are worth against those of other queries; of a tied query its place says so."""
     by_weight: tuple[Block, ...] = field(default=(), repr=False)
     """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
 
@@ -237,14 +237,14 @@ class Draw:
         found = [block.errors(rows) for block in self.blocks]
         return {name: max(each[name] for each in found) for name in found[0]}
 
-    def narrowed(self, shown: Sequence[int], count: bool) -> Draw:
-        """The draw as far as some of its answers go."""
+    def narrowed(self, shown: Sequence[int], count: bool) -> Query:
+        """The query as far as some of its answers go."""
         by_weight = tuple(block.narrowed(shown, count)[0] for block in self.by_weight)
         return replace(self, block=self.block.narrowed(shown, count)[0], by_weight=by_weight)
 
     @property
     def tie(self) -> AnyTie | None:
-        """The noise that this draw shares with others; None where it has its own."""
+        """The noise that this query shares with others; None where it has its own."""
         return self.block.tie
 
     @property
@@ -268,7 +268,7 @@ class Draw:
     def is_planned_inside(self) -> bool:
         """Whether its own noise is planned for one person added or removed, although one is replaced.
 
-        So it is in a group or behind a filter; two such changes of one record keep the draw's guarantee.
+        So it is in a group or behind a filter; two such changes of one record keep the query's guarantee.
         """
         return self.tie is None and self.block.neighbours != self.neighbours
 
@@ -279,7 +279,7 @@ class Draw:
 
     @property
     def is_shared(self) -> bool:
-        """Whether a group has less than the draw's guarantee, because a person may be in several."""
+        """Whether a group has less than the query's guarantee, because a person may be in several."""
         return self.block.guarantee != self.guarantee
 
     @property
@@ -337,7 +337,7 @@ class Draw:
     def optimality(self) -> float:
         """price / lower_bound: what is known over all groups. At its share of μ a group has `block.optimality`.
 
-        Of a tied draw: of all draws that share its noise.
+        Of a tied query: of all queries that share its noise.
         """
         if self.tie is not None:
             return self.tie.optimality
@@ -370,7 +370,7 @@ class Draw:
             elif self.block.neighbours == ADD_REMOVE:
                 share = _filtered_share(self.block)
             else:
-                raise damaged_plan("a block whose neighbours differ from its draw's")
+                raise damaged_plan("a block whose neighbours differ from its query's")
         else:
             if self.block.neighbours != ADD_REMOVE:
                 raise damaged_plan("a group planned with a public number of people")
@@ -400,10 +400,10 @@ class Draw:
         }
 
     @classmethod
-    def from_dict(cls, fields: Any) -> Draw:
-        """The draw that `to_dict` described; refuses what it does not know."""
+    def from_dict(cls, fields: Any) -> Query:
+        """The query that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
-            raise damaged_plan("a draw that cannot be read")
+            raise damaged_plan("a query that cannot be read")
         untold = isinstance(fields["block"], dict) and fields["block"].get("shape", "") is None
         block = Block.from_dict(fields["block"], UNTOLD if untold else None)
         return cls(
@@ -420,88 +420,88 @@ def _read_groups(fields: dict[str, Any], domain: Domain) -> Groups:
     return (FoundGroups if fields.get("found") else Groups).from_dict(fields, domain)
 
 
-def draw_groups(
+def query_groups(
     groups: Groups, guarantee: Guarantee, neighbours: str, plan_alone: Callable[[Guarantee], Block]
-) -> Draw:
+) -> Query:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
     block = plan_alone(guarantee)
     share = _share(groups, neighbours, block)
     if share > 1:
         block = plan_alone(Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(share))))
-    return Draw(block, guarantee, neighbours, groups)
+    return Query(block, guarantee, neighbours, groups)
 
 
-def draw_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbours: str) -> Draw:
-    """A draw of the number of all people, which is public: nothing of it is lifted, and nothing gets noise."""
+def query_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbours: str) -> Query:
+    """A query of the number of all people, which is public: nothing of it is lifted, and nothing gets noise."""
     none = Diagonal(np.zeros(0))
-    shape = Shape("public", none, none, False)
+    shape = Strategy("public", none, none, False)
     block = Block(Problem(domain, answers.features, neighbours), answers, guarantee, shape, domain.centre)
-    return Draw(block, guarantee, neighbours)
+    return Query(block, guarantee, neighbours)
 
 
-def draw_filtered(draw: Draw, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Draw:
-    """A draw of the people that pass a filter, whose number is secret also where that of all people is public."""
-    mu = fraction_down(Fraction(draw.guarantee.mu) / Fraction(_filtered_share(draw.block)))
-    return replace(draw, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
+def query_filtered(query: Query, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Query:
+    """A query of the people that pass a filter, whose number is secret also where that of all people is public."""
+    mu = fraction_down(Fraction(query.guarantee.mu) / Fraction(_filtered_share(query.block)))
+    return replace(query, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
 
 
 def _filtered_share(block: Block) -> float:
     """By how much μ is divided where a replaced person may also enter or leave; rounded up."""
-    unit = block.domain.largest(block.shape.lift, ADD_REMOVE)
-    changed = block.domain.largest_change(block.shape.lift)
+    unit = block.domain.sensitivity(block.shape.lift, ADD_REMOVE)
+    changed = block.domain.replacement_sensitivity(block.shape.lift)
     return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
 
 
-def tied(draw: Draw, tie: AnyTie, place: Place) -> Draw:
-    """The draw with the noise of a tie; refuses a lift that doubles cannot undo."""
+def tied(query: Query, tie: AnyTie, place: Place) -> Query:
+    """The query with the noise of a tie; refuses a lift that doubles cannot undo."""
     with within_doubles():
         if not tie.lift.is_undone:
             raise too_far()
-        shapes = tie.shapes_of(draw, place)
-    alone = replace(draw.block, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
+        shapes = tie.shapes_of(query, place)
+    alone = replace(query.block, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
     blocks = tuple(replace(alone, shape=shape) for shape in shapes)
     block = blocks[0] if len(blocks) == 1 else max(blocks, key=lambda each: each.total_variance)
     by_weight = blocks if len(blocks) > 1 else ()
     return replace(
-        draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place, by_weight=by_weight
+        query, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place, by_weight=by_weight
     )
 
 
-def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
-    """The block of a tied draw with the noise of these groups added up."""
-    assert draw.tie is not None and draw.place is not None
-    return replace(draw.block, shape=draw.tie.shape_of_sum(draw, draw.place, groups))
+def tied_sum(query: Query, groups: Sequence[int]) -> Block:
+    """The block of a tied query with the noise of these groups added up."""
+    assert query.tie is not None and query.place is not None
+    return replace(query.block, shape=query.tie.shape_of_sum(query, query.place, groups))
 
 
-def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
-    """The draws with the ties that were saved beside them; each tied draw is in one tie."""
+def read_tied(queries: list[Query], saved: Sequence[dict[str, Any]]) -> tuple[Query, ...]:
+    """The queries with the ties that were saved beside them; each tied query is in one tie."""
     from gaussmith.planning.crossed_noise import KIND, crossed_from_dict
-    from gaussmith.planning.joint_noise import Tie, lent_to_others, tie_from_dict
+    from gaussmith.planning.joint_noise import JointNoise, lent_to_others, tie_from_dict
 
     for fields in saved:
         read = crossed_from_dict if isinstance(fields, dict) and fields.get("kind") == KIND else tie_from_dict
-        tie: AnyTie = read(fields, draws)
+        tie: AnyTie = read(fields, queries)
         for i, place in zip(tie.members, tie.places, strict=True):
-            _check_tied(draws[i], tie)
-            if draws[i].block.shape is not UNTOLD:
-                raise damaged_plan("a draw in two ties, or in none")
-            draws[i].block.check_numbers()
-            draws[i] = tied(draws[i], tie, place)
-        if isinstance(tie, Tie):
+            _check_tied(queries[i], tie)
+            if queries[i].block.shape is not UNTOLD:
+                raise damaged_plan("a query in two ties, or in none")
+            queries[i].block.check_numbers()
+            queries[i] = tied(queries[i], tie, place)
+        if isinstance(tie, JointNoise):
             for i in tie.borrowers:
-                draws[i] = lent_by(draws[i], tie)
-    if any(draw.block.shape.people is not None and draw.block.lender is None for draw in draws):
+                queries[i] = lent_by(queries[i], tie)
+    if any(query.block.shape.people is not None and query.block.lender is None for query in queries):
         raise lent_to_others()
-    if any(draw.block.shape is UNTOLD for draw in draws):
-        raise damaged_plan("a draw in two ties, or in none")
-    return tuple(draws)
+    if any(query.block.shape is UNTOLD for query in queries):
+        raise damaged_plan("a query in two ties, or in none")
+    return tuple(queries)
 
 
-def _check_tied(draw: Draw, tie: AnyTie) -> None:
-    """Refuse a draw that says something else of its noise than its tie does."""
-    same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
+def _check_tied(query: Query, tie: AnyTie) -> None:
+    """Refuse a query that says something else of its noise than its tie does."""
+    same = (query.guarantee, query.neighbours, query.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
     if not same:
-        raise damaged_plan("a draw that does not fit its tie")
+        raise damaged_plan("a query that does not fit its tie")
 
 
 def _share(groups: Groups, neighbours: str, block: Block) -> float:
@@ -509,7 +509,7 @@ def _share(groups: Groups, neighbours: str, block: Block) -> float:
     m = float(groups.at_most)
     if neighbours == ADD_REMOVE:
         return sqrt_upward(m)
-    unit = block.domain.largest(block.shape.lift, ADD_REMOVE)
-    changed = block.domain.largest_change(block.shape.lift)  # ‖lift (s − s′)‖ of two records, rounded up
+    unit = block.domain.sensitivity(block.shape.lift, ADD_REMOVE)
+    changed = block.domain.replacement_sensitivity(block.shape.lift)  # ‖lift (s − s′)‖ of two records, rounded up
     factor = max(2.0, float(np.nextafter((changed / unit) ** 2, np.inf)) * (1 + 2.0**-50))
     return sqrt_upward(m * factor * (1 + 2.0**-50))
