@@ -202,8 +202,8 @@ def internal_error(charged: str) -> InternalError:
 def damaged_plan(part: str) -> PlanError:
     """The one error of every part of a plan that is not as Gaussmith makes it: `part` says which.
 
-    >>> damaged_plan("a tie of other draws").fields["part"]
-    'a tie of other draws'
+    >>> damaged_plan("a tie of other queries").fields["part"]
+    'a tie of other queries'
     """
     what, rule = f"a damaged plan: {part}", "every part must fit the others, as it was made and saved"
     return PlanError(what, rule, "plan again", code="plan-damaged", part=part)

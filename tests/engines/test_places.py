@@ -61,7 +61,7 @@ def test_places_of_arrays_that_hold_labels_alone() -> None:
 def test_histograms_of_arrays_and_frames_are_the_same(labels: Any, or_none: bool) -> None:
     pick = random.choices([0, 1, 3, 7, 8, -1, -5, 2**41, 2**62], k=500)
     cells = gm.Cells(size=labels, or_none=or_none) if isinstance(labels, int) else gm.Cells(labels, or_none=or_none)
-    block = gm.plan(cells, gm.Guarantee(mu=1)).draw.block
+    block = gm.plan(cells, gm.Guarantee(mu=1)).query.block
     frame, connection = pl.DataFrame({"a": pick}), duckdb.connect()
     connection.register("rows", frame.to_arrow())
     sources: list[Any] = [np.array(pick), np.array(pick, float), frame, connection.sql("select * from rows")]

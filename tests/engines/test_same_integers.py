@@ -188,9 +188,9 @@ def test_filters_and_derived_columns(engine: str, tmp_path: Path, request: pytes
     bounds, sure = gm.Box({"q": (-10, 90), "u16": (0, 1e9)}), gm.Guarantee(mu=1)
     if source.names is None:
         with refused("request-for-array", word="where"):
-            open_data(source, replace(gm.plan(bounds, sure).draw, row_rule=RowRule(((TOTAL, "q"),), where="q > 0")))
+            open_data(source, replace(gm.plan(bounds, sure).query, row_rule=RowRule(((TOTAL, "q"),), where="q > 0")))
         return
-    draw = gm.plan(bounds, sure, missing={"q": 1, "u16": 2}).draw
+    draw = gm.plan(bounds, sure, missing={"q": 1, "u16": 2}).query
     codes = draw.block.codes
     rule = RowRule(((TOTAL, "q"), (TOTAL, "u16")), columns=(("q", "f64 * 2 - i8"),), where="q < 150 or i32 > 0")
     (found,) = total(open_data(source, replace(draw, row_rule=rule)))

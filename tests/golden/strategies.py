@@ -84,7 +84,7 @@ def _put_on_grid(noise: Any, scale: float) -> None:
 def _places(saved: dict[str, Any]) -> list[tuple[dict[str, Any], str, bool]]:
     """Where doubles are in a saved plan, and whether they are of a strategy."""
     found: list[tuple[dict[str, Any], str, bool]] = []
-    for draw in saved["draws"]:
+    for draw in saved["queries"]:
         found += [(*at, False) for at in _doubles([draw["guarantee"], draw["block"]["guarantee"]])]
         found += [(*at, False) for at in _doubles(draw["block"]["domain"])]
         found += [(*at, True) for at in _doubles(draw["block"]["shape"])]

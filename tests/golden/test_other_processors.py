@@ -123,7 +123,7 @@ def test_an_ellipsoid_that_was_chosen_is_not_what_was_asked() -> None:
         return gm.plan(gm.domains.GaussianData([20, 0], [10, 5], rows=150), gm.Guarantee(mu=mu)).asked()
 
     here, there = asked(1), asked(1 + 1e-9)  # the ellipsoid follows μ, by a solver
-    assert here["draws"] == there["draws"] and here != there
+    assert here["queries"] == there["queries"] and here != there
 
 
 KERNELS = [

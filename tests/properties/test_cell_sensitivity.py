@@ -107,7 +107,7 @@ def test_a_rule_that_is_not_of_its_check_is_refused() -> None:
     """A saved diagnosis whose row rule would put a person into a cell that is not there is not read."""
     plan = gm.Request("table", guarantee=G, **REQUESTS["diagnosed people"]).plan.to_dict()
     at, rule = next(
-        (i, d["row_rule"]) for i, d in enumerate(plan["draws"]) if "checked" in d["row_rule"]["features"][0][0]
+        (i, d["row_rule"]) for i, d in enumerate(plan["queries"]) if "checked" in d["row_rule"]["features"][0][0]
     )
     for damage in (
         {"features": [["checked rows", ""]]},
@@ -116,8 +116,8 @@ def test_a_rule_that_is_not_of_its_check_is_refused() -> None:
         {"keys": []},
         {"groups_per_unit": 1},
     ):
-        forged = {**plan, "draws": [*plan["draws"]]}
-        forged["draws"][at] = {**plan["draws"][at], "row_rule": {**rule, **damage}}
+        forged = {**plan, "queries": [*plan["queries"]]}
+        forged["queries"][at] = {**plan["queries"][at], "row_rule": {**rule, **damage}}
         words = "a tie of tables with other people" if "unit" in damage else "other numbers of a person than planned"
         with refused(damaged(words)):
             gm.read(json.dumps(forged))
@@ -126,7 +126,7 @@ def test_a_rule_that_is_not_of_its_check_is_refused() -> None:
 def test_a_rule_by_which_a_person_counts_twice_is_refused() -> None:
     """A saved plan whose row rule would count every row of a person, or more cells than planned, is not read."""
     plan = gm.Request("table", guarantee=G, **REQUESTS["means"]).plan.to_dict()
-    rule = plan["draws"][0]["row_rule"]
+    rule = plan["queries"][0]["row_rule"]
     for damage in (
         {"features": [["own value", "x"]]},
         {"features": [["values", "x"]], "values_per_unit": 3},
@@ -134,6 +134,6 @@ def test_a_rule_by_which_a_person_counts_twice_is_refused() -> None:
         {"cuts": {}},
         {"cuts": {"x": {"kind": "number", "edges": [1.0], "ends": [0.0, 60.0]}}},
     ):
-        forged = {**plan, "draws": [{**plan["draws"][0], "row_rule": {**rule, **damage}}]}
+        forged = {**plan, "queries": [{**plan["queries"][0], "row_rule": {**rule, **damage}}]}
         with refused(damaged("other numbers of a person than planned")):
             gm.read(json.dumps(forged))

@@ -133,6 +133,6 @@ def test_a_filtered_number_cannot_pass_for_a_public_one() -> None:
     questions = [{"name": "n", "count": True}, {"name": "a", "count": True, "by": {"a": KEYS}}]
     asked: dict[str, Any] = {"guarantee": gm.Guarantee(mu=1), "neighbours": "replace-one"}
     saved = gm.Request("x.csv", questions=questions, **asked).plan.to_dict()
-    saved["draws"][0]["row_rule"]["where"] = "x > 1"
+    saved["queries"][0]["row_rule"]["where"] = "x > 1"
     with refused(damaged("a public number of those who pass a filter")):
         gm.Plan.from_dict(saved)

@@ -203,7 +203,7 @@ def test_a_tampered_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gm.read(release.to_json()) == release
 
     def other_cell(fields: Any) -> None:
-        cells = fields["stages"]["stages"][0]["draws"][0]["features"]
+        cells = fields["stages"]["stages"][0]["queries"][0]["features"]
         cells[0] = [500.0 if i == 100 else cell for i, cell in enumerate(cells[0])]
 
     def other_bounds(fields: Any) -> None:

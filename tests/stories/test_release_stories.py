@@ -162,7 +162,7 @@ def test_a_person_replaced_changes_nothing_but_released_values_where_their_numbe
         out, err = run(folder, "frozen", json.dumps([command]))
         seen.append((out, err, {path.name: path.read_bytes() for path in (folder / "out").iterdir()}))
     assert seen[0] == seen[1]
-    assert json.loads(seen[0][2]["release.json"])["draws"][0]["records"] == 31
+    assert json.loads(seen[0][2]["release.json"])["queries"][0]["records"] == 31
 
 
 def test_a_leak_would_be_noticed(tmp_path: Path) -> None:

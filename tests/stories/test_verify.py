@@ -47,7 +47,7 @@ def test_a_certificate_that_does_not_hold_is_refused(here: Path, capsys: pytest.
     assert (code, out) == (2, "")
     assert "a certificate that does not hold" in err
     plan = json.loads(Path("plan.json").read_text())
-    lift = plan["draws"][0]["block"]["shape"]["lift"]
+    lift = plan["queries"][0]["block"]["shape"]["lift"]
     lift["matrix" if "matrix" in lift else "entries"] = [[1e9]]
     Path("broken.json").write_text(json.dumps(plan))
     assert run(capsys, "verify", "broken.json", "proof.json")[0] == 2
@@ -68,7 +68,7 @@ def test_groups_are_verified_by_the_certificate_of_one(here: Path, capsys: pytes
         assert "groups (each person is in " in out and words in " ".join(out.split())
         assert json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])["optimality"] < 1.001
     plan = json.loads(Path("plan.json").read_text())
-    plan["draws"][0]["groups"]["at_most"] = 3  # a person in more groups than was planned for
+    plan["queries"][0]["groups"]["at_most"] = 3  # a person in more groups than was planned for
     Path("forged.json").write_text(json.dumps(plan))
     code, out, err = run(capsys, "verify", "forged.json", "proof.json")
     assert (code, out) == (2, "") and "a group's share is too large" in err
@@ -90,7 +90,7 @@ by = { region = ["north", "south"] }
 """
 
 
-def test_several_questions_are_verified_draw_by_draw(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_questions_are_verified_query_by_query(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("q.toml").write_text(QUESTIONS)
     code, _, err = run(capsys, "plan", "q.toml", "--save", "plan.json", "--certificate", "proof.json")
     assert (code, err) == (0, "")
@@ -99,7 +99,7 @@ def test_several_questions_are_verified_draw_by_draw(here: Path, capsys: pytest.
     assert "\nspending, people, regions\nOne noise for all groups and questions:\n" in out
     assert max(map(len, out.splitlines())) <= 80
     found = json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])
-    assert [part["questions"] for part in found["draws"]] == [["spending", "people", "regions"]]
+    assert [part["questions"] for part in found["queries"]] == [["spending", "people", "regions"]]
     proof = json.loads(Path("proof.json").read_text())
     proof["proofs"][0]["lower_bound"] *= 1.01
     Path("forged.json").write_text(json.dumps(proof))
@@ -116,7 +116,7 @@ def test_several_questions_are_verified_draw_by_draw(here: Path, capsys: pytest.
     assert (code, out) == (2, "") and "draws that spend too much" in err
 
 
-def test_questions_with_shares_are_verified_draw_by_draw(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_with_shares_are_verified_query_by_query(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("q.toml").write_text(QUESTIONS.replace("count = true", "count = true\nshare = 1"))
     run(capsys, "plan", "q.toml", "--save", "plan.json", "--certificate", "proof.json")
     code, out, err = run(capsys, "verify", "plan.json", "proof.json")
@@ -125,7 +125,7 @@ def test_questions_with_shares_are_verified_draw_by_draw(here: Path, capsys: pyt
     proof = json.loads(Path("proof.json").read_text())
     proof["proofs"][1]["lower_bound"] *= 1.01
     Path("forged.json").write_text(json.dumps(proof))
-    assert "draw 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    assert "query 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
 
 
 def test_files_in_the_wrong_order_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +157,7 @@ def test_a_plan_that_does_not_give_its_answers_is_refused() -> None:
     """Its decoder was made ten times smaller: errors look ten times smaller, and below what any noise can have."""
     plan = gm.plan(gm.Box({"a": (0, 10), "b": (-3, 5)}), gm.Guarantee(mu=1), count=True)
     fields = json.loads(plan.to_json())
-    features = fields["draws"][0]["block"]["shape"]["features"]
+    features = fields["queries"][0]["block"]["shape"]["features"]
     for name in ("matrix", "inner", "border"):
         if name in features:
             features[name] = (np.array(features[name]) * 0.1).tolist()

@@ -106,7 +106,7 @@ def forged(certificate: Any, **fields: Any) -> Certificate:
 
 def with_block(plan: gm.Plan, block: Any) -> gm.Plan:
     """The plan with another block in its only draw."""
-    return replace(plan, draws=(replace(plan.draw, block=block),))
+    return replace(plan, queries=(replace(plan.query, block=block),))
 
 
 def test_a_certificate_says_nothing_that_its_plan_does_not_keep() -> None:

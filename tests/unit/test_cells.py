@@ -190,7 +190,7 @@ def test_damaged_plans_of_marginals_are_refused():
         lambda f: f["domain"].update(others=[7, 0]),
     ):
         fields = plan.to_dict()
-        change(fields["draws"][0]["block"])
+        change(fields["queries"][0]["block"])
         with pytest.raises((PlanError, DomainError)):
             gm.Plan.from_dict(fields)
 

@@ -32,7 +32,7 @@ NAN, INF = math.nan, math.inf
 def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
     """The plan as JSON with one field of its block changed."""
     fields = copy.deepcopy(fields)
-    place = fields["draws"][0]["block"]
+    place = fields["queries"][0]["block"]
     for name in path[:-1]:
         place = place[name]  # type: ignore[index]
     place[path[-1]] = to  # type: ignore[index]
@@ -41,8 +41,8 @@ def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
 
 def without_law(fields: dict[str, Any]) -> dict[str, Any]:
     """The plan without what was known of other noise."""
-    (draw,) = fields["draws"]
-    return {**fields, "draws": [{**draw, "block": {**draw["block"], "law": None, "alternatives": []}}]}
+    (draw,) = fields["queries"]
+    return {**fields, "queries": [{**draw, "block": {**draw["block"], "law": None, "alternatives": []}}]}
 
 
 @pytest.mark.parametrize("fields", [SOLVED, LIFTED, BALL, FEW, MOMENTS, CELLS, MARGINALS, without_law(CELLS)])
@@ -102,7 +102,7 @@ def test_unchanged_they_are_read(fields: dict[str, Any]) -> None:
         changed(MOMENTS, "shape", "lift", "head", to=[[1.0]]),
         changed(MOMENTS, "shape", "lift", "rest", to={"kind": "dense", "matrix": [[1.0] * 13] * 13}),
         # each record is in a cell of both marginals, and the lift was made for one cell
-        changed(without_law(CELLS), "answers", to=MARGINALS["draws"][0]["block"]["answers"]),
+        changed(without_law(CELLS), "answers", to=MARGINALS["queries"][0]["block"]["answers"]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 0]]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0]]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 1]]),
@@ -176,7 +176,7 @@ def test_matrices_hold_finite_numbers_in_their_places() -> None:
 def test_reading_certifies_without_assertions() -> None:
     """`python -O` leaves assertions out; reading a plan must refuse all the same."""
     fields = gm.plan(gm.domains.Ball(2, 1.0), gm.Guarantee(mu=1e-14)).to_dict()
-    for each in (fields, fields["draws"][0], fields["draws"][0]["block"]):
+    for each in (fields, fields["queries"][0], fields["queries"][0]["block"]):
         each["guarantee"] = {"mu": 1e-17}  # no room for rounding
     code = "import sys, gaussmith as gm\ntry: gm.Plan.from_json(sys.argv[1])\nexcept ValueError: print('refused')"
     found = subprocess.run([sys.executable, "-O", "-c", code, json.dumps(fields)], capture_output=True, text=True)
@@ -187,6 +187,6 @@ def test_a_groups_own_plan_keeps_the_number_of_people_private() -> None:
     by = gm.Groups({"region": ["north", "south"]}, gm.Box([-1], [1]))
     fields = gm.plan(by, UNIT).to_dict()
     public = gm.plan(gm.Box([-1], [1]), UNIT, neighbours="replace-one").to_dict()
-    fields["draws"][0]["block"] = public["draws"][0]["block"]
+    fields["queries"][0]["block"] = public["queries"][0]["block"]
     with refused(damaged("a group planned with a public number of people")):
         gm.Plan.from_dict(fields)

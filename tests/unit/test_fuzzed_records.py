@@ -24,7 +24,7 @@ def test_a_name_that_is_no_text_is_refused(field, value):
 @pytest.mark.parametrize("records", [10**400, -1, [], "3", True, 0.5])
 def test_a_number_of_records_that_is_none_is_refused(records):
     fields = json.loads(PLAN.release([[0.5, 2.0]]).to_json())
-    fields["draws"][0]["records"] = records
+    fields["queries"][0]["records"] = records
     with refused("not-a-release"):
         gm.read(json.dumps(fields))
 

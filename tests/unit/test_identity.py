@@ -248,7 +248,7 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
             assert shown in " ".join(capsys.readouterr().out.split())
         assert main(["release", str(visits), *flags, *said, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
-        assert document["draws"][0]["row_rule"]["ids"] == (said[1] if said else "as text")
+        assert document["queries"][0]["row_rule"]["ids"] == (said[1] if said else "as text")
         assert round(gm.Release.from_json(json.dumps(document))["count"].value) == people
     assert main(["release", str(file), "--ids", "text"]) == 2
     assert "--ids together with" in capsys.readouterr().err

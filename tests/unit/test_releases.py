@@ -163,7 +163,7 @@ def test_a_release_of_groups_and_its_totals_are_read_back_whole() -> None:
     assert repr(total) == str(total) and "a " in repr(total).splitlines()[1]
     again = gm.read(total.to_json())
     assert again == total and again != release["n", "f"]
-    tie = release.plan.draw.tie
+    tie = release.plan.query.tie
     assert tie is not None  # a person may be in two groups, whose errors are correlated
     same, between = tie.lift.covariance(0, 0)
     rows = np.array([[0.5, 0.5], [0.0, 1.0]])  # the sum and the count, from the core of a group

@@ -70,7 +70,7 @@ def test_a_toy_statistic_is_planned_told_saved_and_released(neighbours: str, tmp
     assert gm.read(released.to_json()) == released
     assert "age" in released.report(tmp_path / "toy.html").read_text("utf-8")
     fields = json.loads(plan.to_json())
-    assert [each["kind"] for each in fields["draws"][0]["block"]["answers"]["statistics"]] == ["excess", "count"]
+    assert [each["kind"] for each in fields["queries"][0]["block"]["answers"]["statistics"]] == ["excess", "count"]
 
 
 TABLE = pl.DataFrame(

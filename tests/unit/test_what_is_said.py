@@ -298,7 +298,7 @@ def test_a_saved_limit_below_one_is_refused(limit: str, value: int) -> None:
         groups_per_unit=1, guarantee=gm.Guarantee(mu=1),
     ).plan.to_dict()  # fmt: skip
     assert gm.Plan.from_json(json.dumps(plan)).to_dict() == plan
-    for draw in plan["draws"]:
+    for draw in plan["queries"]:
         draw["row_rule"][limit] = value
     with refused(damaged("a limit below 1")):
         gm.Plan.from_json(json.dumps(plan))

@@ -146,14 +146,14 @@ def make_grid(
     )
 
 
-# What all noises have in common that several draws share: one guarantee, one total, one bound on every noise.
+# What all noises have in common that several queries share: one guarantee, one total, one bound on every noise.
 
 L = TypeVar("L")
 D = TypeVar("D")
 
 
 class SharedNoise:
-    """How good a noise of several draws is; what it is follows in the classes that say so."""
+    """How good a noise of several queries is; what it is follows in the classes that say so."""
 
     guarantee: Guarantee
     groups: Groups | None = None
@@ -191,7 +191,7 @@ class SharedNoise:
 
     @property
     def lent_to(self) -> tuple[int, ...]:
-        """The places of draws that take the noisy number of everybody from this noise."""
+        """The places of queries that take the noisy number of everybody from this noise."""
         return ()
 
     @property
@@ -211,7 +211,7 @@ class SharedNoise:
 
     @property
     def scale(self) -> float:
-        """The total has the scales of its draws already."""
+        """The total has the scales of its queries already."""
         return 1.0
 
     @property

@@ -1,4 +1,4 @@
-"""The stages before the draws of a plan: an adaptive rule, the plan of the first stage, and what is guessed until then.
+"""The stages before the queries of a plan: an adaptive rule, the plan of the first stage, and what is guessed until then.
 
 Every stage has an ordinary plan, certified before its data is read. Stages after the first are planned when the ones
 before were seen, from their noisy outputs alone.
@@ -97,7 +97,7 @@ Planner = Callable[[StageStep, Guarantee], "Plan"]
 
 @dataclass(frozen=True, eq=False)
 class Staging:
-    """What comes before the draws of a plan.
+    """What comes before the queries of a plan.
 
     guess:   what is assumed about the outcome of the stages, in words, for the errors that the plan states
     planner: makes the plans of later stages; None in a plan that was read from a file, which cannot be released

@@ -49,7 +49,7 @@ def shape_picture(question: Plan, first: str, second: str) -> str:
 
 
 def _plain_ellipse(covariance: Any, first: str, second: str) -> str:
-    """The noise of two answers that come from different draws."""
+    """The noise of two answers that come from different queries."""
     points = ellipse(covariance)
     reach = np.abs(points).max(axis=0)
     if not (reach > 0).all():

@@ -52,7 +52,7 @@ class FoundDraw:
 def found_draws(prepared: mechanism.Prepared) -> list[FoundDraw]:
     """Of each draw over found keys what one release adds noise to: features, people and spare number of every key."""
     made = []
-    for draw, opened in zip(prepared.plan.draws, prepared.sources, strict=True):
+    for draw, opened in zip(prepared.plan.queries, prepared.sources, strict=True):
         if not isinstance(draw.groups, FoundGroups):
             continue
         threshold, own = threshold_of(draw), opened.summation
