@@ -106,7 +106,7 @@ def test_several_questions_are_verified_query_by_query(here: Path, capsys: pytes
     assert "the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
     proof["proofs"].pop()
     Path("forged.json").write_text(json.dumps(proof))
-    assert "one proof for each draw" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    assert "one proof for each query" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
     run(capsys, "plan", *ASKED, "--certificate", "one.json")
     assert "the law proves nothing" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
     plan = json.loads(Path("plan.json").read_text())

@@ -1,4 +1,4 @@
-"""The stages before the queries of a plan: an adaptive rule, the plan of the first stage, and what is guessed until then.
+"""The stages before the queries of a plan: an adaptive rule, the first plan, and what is guessed until then.
 
 Every stage has an ordinary plan, certified before its data is read. Stages after the first are planned when the ones
 before were seen, from their noisy outputs alone.
