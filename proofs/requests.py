@@ -107,7 +107,7 @@ def prove_neighbours(pairs: int, seed: str) -> dict[str, Any]:
         generator = random.Random(f"{seed}:neighbours:{i}")
         ask = random_ask(generator, SMALL if i % 2 else WIDE)
         found = try_pairs(ask, generator, min(EACH, pairs - i * EACH))
-        largest, together = max(largest, found.sensitivity), max(together, found.together)
+        largest, together = max(largest, found.largest), max(together, found.together)
         violations, differ = violations + found.violations, differ + found.differ
         if found.violations or found.differ:
             missed.append(f"{seed}:neighbours:{i} {found.violations} violations, {found.differ} tables differ alone")
@@ -181,7 +181,7 @@ def prove_mixed(count: int, pairs: int, seed: str) -> dict[str, Any]:
         lent += any(tie.lent_to for tie in ask.request().plan.ties)
         corners, together = try_mixed_corners(ask)
         near = try_mixed_pairs(ask, generator, each)
-        attained, largest = min(attained, root(min(corners))), max(largest, near.sensitivity)
+        attained, largest = min(attained, root(min(corners))), max(largest, near.largest)
         violations += near.violations
         honest = found.said >= found.least * (1 - TOLERANCE)
         if found.least > CLOSE_MIXED or found.most < 1 - TOLERANCE or not honest:

@@ -145,4 +145,4 @@ def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:
     assert verify(joint, other).problems == ("the certificate is for another plan",)
     assert len(joint.ties) == len(joint.certificate.proofs) == 1
     fewer = replace(joint.certificate, proofs=())
-    assert verify(joint, fewer).problems == ("the certificate needs one proof for each draw of the plan",)
+    assert verify(joint, fewer).problems == ("the certificate needs one proof for each query of the plan",)

@@ -74,7 +74,7 @@ def test_a_median_alone_is_audited_on_an_even_choice_of_its_cells(name, few_wide
 def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_releases):
     """One hundredth of the queries, 2,000 of 128 numbers, refutes noise 10 % too small; a miss has p < 1e-300."""
     request = gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)})
-    plant(monkeypatch, normal._query, "    return noise", "    return (noise * 0.9).astype(np.int64)")
+    plant(monkeypatch, normal._draw, "    return noise", "    return (noise * 0.9).astype(np.int64)")
     verdict = audit(request, error=1e-11, samples=400_000)
     white = next(each for each in verdict.attempts if each.name == "noise, whitened")
     assert white.refutes and 2_000 <= white.samples < 10_000
@@ -186,7 +186,7 @@ def test_the_verdict_says_what_was_not_sampled(monkeypatch):
     assert "– samples: the noise is not sampled: an audit samples noises of up to 100 numbers" in str(alone)
 
 
-def test_several_workers_query_every_sample_once(monkeypatch):
+def test_several_workers_draw_every_sample_once(monkeypatch):
     """Workers are threads here: processes take seconds to start (`./run prove audit` has two)."""
     pool = lambda workers, context, **begin: ThreadPoolExecutor(workers, **begin)  # noqa: E731
     monkeypatch.setattr(sampling, "ProcessPoolExecutor", pool)
@@ -249,7 +249,7 @@ PLANTED = {
         ".clip(-(4 << 52), 4 << 52).reshape(len(totals), m)", "record and replay: rare noise"),
     "low bits": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)", "record and replay: rare noise"),
     "no noise on 0": (mechanism.add, "y + z for", "y + z * bool(y) for", "record and replay: rare noise"),
-    "low bits of the sampler": (normal._query, "noise[:size]", "noise[:size] & -(1 << 30)", "integers of releases"),
+    "low bits of the sampler": (normal._draw, "noise[:size]", "noise[:size] & -(1 << 30)", "integers of releases"),
 }  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def test_a_plan_is_certified_once_and_what_is_made_of_it_for_itself(
     gm.release(request)
     assert seen == [request.plan]
     smaller = replace(request.plan, guarantee=gm.Guarantee(mu=request.plan.guarantee.mu / 2))
-    with refused(damaged("draws that spend too much")):
+    with refused(damaged("queries that spend too much")):
         mechanism.prepare_request(smaller, table)
     assert len(seen) == 2
 

@@ -26,7 +26,7 @@ SMALL_BITS = 20
 
 
 @dataclass(frozen=True)
-class Draw:
+class Query:
     """One addition of noise: the exact integers below it, and the noise that reached them."""
 
     lifted: tuple[int, ...]
@@ -75,9 +75,9 @@ def found_draws(prepared: mechanism.Prepared) -> list[FoundDraw]:
 
 
 @contextmanager
-def known_noise() -> Iterator[list[Draw | FoundDraw]]:
+def known_noise() -> Iterator[list[Query | FoundDraw]]:
     """Within it releases have known noise; the list fills with what was added, in order."""
-    draws: list[Draw | FoundDraw] = []
+    draws: list[Query | FoundDraw] = []
     drawn = [0]
     draw_integers, add = mechanism.normal_integers, mechanism.add
     release_with_keys, release_shown = mechanism._release_with_keys, mechanism._release_shown
@@ -90,7 +90,7 @@ def known_noise() -> Iterator[list[Draw | FoundDraw]]:
     def watched(lifted: Any, noise: Any) -> Any:
         noisy = add(lifted, noise)
         exact = tuple(int(y) for y in lifted)
-        draws.append(Draw(exact, tuple(int(z) - y for z, y in zip(noisy, exact, strict=True))))
+        draws.append(Query(exact, tuple(int(z) - y for z, y in zip(noisy, exact, strict=True))))
         return noisy
 
     def with_keys(prepared: Any, totals: Any) -> Any:
