@@ -299,7 +299,7 @@ def test_all_structures_are_drawn(cases: list[Case]) -> None:
 
 
 FAULTS = [
-    (module.sensitivity, "math.sqrt(total *", "0.99 * math.sqrt(total *"),
+    (module.largest, "math.sqrt(total *", "0.99 * math.sqrt(total *"),
     (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.most, part.most + 1.0)"),
     (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.fewest, max(part.most, 1.0))"),
     (states.list_states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(max(part.fewest, 1), part.most + 1.0)"),

@@ -17,7 +17,7 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.planning import draw
+from gaussmith.planning import query
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
 from gaussmith.planning.joint_noise import JointNoise
@@ -55,16 +55,16 @@ def test_without_a_fault_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("ask", "function", "right", "wrong"),
     [
-        (ASK, tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, 1)"),
+        (ASK, tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, 1)"),
         (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
-        (FILTERED, draw._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
+        (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
-        (ASK, tied_people.extents_of, "columns = draw.block.codes.extents", "columns = draw.block.codes.extents / 2"),
+        (ASK, tied_people.extents_of, "columns = query.block.codes.extents", "columns = query.block.codes.extents / 2"),
         (ASK, mechanism._cores, "python(codes.centred(each.sums, each.records))", "python([2 * s for s in each.sums])"),
         (ASK, mechanism._cores, "[*core, each.records]", "[*core, 2 * each.records]"),
         (ASK, mechanism.lift_members, "members[tie.people][1][0].records", "3 * members[tie.people][1][0].records"),
         (KINDS, tied_people.part_of, "0, most_marks,", "0, 1,"),
-        (WEIGHED, tied_people._families, "draw.groups.at_most)", "1)"),
+        (WEIGHED, tied_people._families, "query.groups.at_most)", "1)"),
         (WEIGHED, tied_people.parts_of, "min(part.most, len(places))", "1"),
         (WEIGHED, tied_people.extents_of, "found[q] = columns", "found[q] = columns / 2"),
         (WEIGHED, JointNoise.cores, "[groups[i] for i in places]", "[groups[0] for i in places]"),
@@ -82,7 +82,7 @@ def test_a_person_who_adds_more_than_planned_is_found(
     ("function", "right", "wrong"),
     [
         (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
-        (tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, draw.groups.size)"),
+        (tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, draw.groups.size)"),
         (tied_people._pooled, "groups=at, most=most)", "groups=at, most=most, weights=first.weights * 3)"),
     ],
 )
