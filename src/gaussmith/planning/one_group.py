@@ -2,8 +2,8 @@
 
 Under add-remove a person who is in one group at most, the same one in all queries, is e_i ⊗ x: group i, and what it
 adds there. Noise Σ₁ for one group, drawn anew in each of g groups, hides everybody, and costs Σ_i w_i T₁ with group
-weights w_i. No Gaussian noise costs less (docs/theory.md, statement 78). Under replace-one a person leaves one group and
-enters another, or changes within its own: the same noise serves at μ/√2, or less where a change within is larger.
+weights w_i. No Gaussian noise costs less (docs/theory.md, statement 78). Under replace-one a person leaves one group
+and enters another, or changes within its own: the same noise serves at μ/√2, or less where a change within is larger.
 
 Privacy rests on `one_choice`: whoever is in a group for one query is in no other group for any other query. That holds
 where all queries choose by the same rows: the same unit, filter, key columns and list of groups, one group for a
