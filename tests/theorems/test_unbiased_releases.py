@@ -89,14 +89,7 @@ UNPROVEN: dict[str, dict[str, Any]] = {
     "ratios": {"means": ["a"]},
     "quantiles": {"medians": ["a"]},
     "replace-one": {"sums": ["a"], "neighbours": "replace-one"},
-    "groups that are found": {
-        "total_bounds": {"a": (0, 1)},
-        "sums": ["a"],
-        "unit": "p",
-        "groups_per_unit": 1,
-        "by": {"c": "found"},
-        "guarantee": G,
-    },
+    "groups that are found": {"count": True, "unit": "p", "groups_per_unit": 1, "by": {"c": "found"}, "guarantee": G},
     "stages": {"sums": {"a": "private"}, "bounds": {}},
 }
 
