@@ -17,6 +17,7 @@ import argparse
 import importlib.util
 import random
 import secrets
+import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -42,6 +43,8 @@ EACH = 50
 """Pairs of neighbours of one request."""
 CLOSE, TOLERANCE, ATTAINED, CERTIFIED = 1.01, 1e-6, 1e-12, 1.02
 CLOSE_MIXED, ATTAINED_MIXED = 1.09, 1e-9
+FAR = 1.05
+"""Totals beyond this many times the optimum are counted."""
 LISTED = 1500
 """Types of people of a request of which all are tried."""
 
@@ -206,13 +209,15 @@ def prove_mixed(count: int, pairs: int, seed: str) -> dict[str, Any]:
 def prove_certificates(count: int, seed: str) -> dict[str, Any]:
     """No lower bound above the least noise for all people who can exist: named requests, and random ones."""
     missed, above, kinds, loosest = [], 0.0, dict.fromkeys(("replace-one", "unit", "by", "where"), 0), 1.0
-    named = {}
+    named, prices = {}, []
     cases = [*named_cases().items(), *((f"{seed}:certificates:{i}", None) for i in range(count))]
     for name, case in cases:
         fields, rows = random_case(random.Random(name)) if case is None else case
         found = examine(fields, rows)
         above, loosest = max(above, found.bound), max(loosest, found.optimality / found.price_from)
-        if case is not None:
+        if case is None:
+            prices.append(found.price_from)
+        else:
             named[name] = {"true": round(found.price_from, 4), "stated": round(found.optimality, 4)}
         asked = [fields, *fields.get("questions", ())]
         kinds["replace-one"] += "neighbours" in fields
@@ -221,12 +226,16 @@ def prove_certificates(count: int, seed: str) -> dict[str, Any]:
         if found.bound > 1 + TOLERANCE or found.optimality < found.price_from * (1 - TOLERANCE):
             missed.append(f"{name} {found} {fields}")
     print(f"{count} certificates: largest bound over the optimum {above:.6f}, {len(missed)} above it", flush=True)
+    middle, far = statistics.median(prices), sum(each > FAR for each in prices) / len(prices)
+    print(f"totals over the optimum: median {middle:.4f}, {far:.1%} beyond {FAR}", flush=True)
     return {
         "requests": count,
         "with": kinds,
         "above_the_optimum": len(missed),
         "largest_bound_over_optimum": above,
         "largest_stated_over_true": loosest,
+        "median_total_over_optimum": round(middle, 6),
+        f"share_beyond_{FAR}": round(far, 4),
         "named": named,
         "missed": missed,
     }

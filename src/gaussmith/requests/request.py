@@ -344,7 +344,7 @@ class Request(AccuracyFirst, RequestFields):
         filled = [never_missing_in(question, self.source) for question in questions]
         plain = [(i, question) for i, question in enumerate(questions) if i not in finding]
         owners = [(i, part) for i, question in plain for part in parts_of(question, filled[i])]
-        sets = merge([part for _, part in owners], apart=shared)
+        sets = merge([part for _, part in owners], self.unit, apart=shared)
         parts = [unite([owners[k][1] for k in members]) for members in sets]
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]

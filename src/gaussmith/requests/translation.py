@@ -244,11 +244,14 @@ def _some(weights: Any, at: Sequence[int]) -> Any:
     return [weights.get(i, 1.0) for i in at] if isinstance(weights, dict) else weights
 
 
-def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
-    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is."""
+def merge(parts: Sequence[Part], unit: str | None, apart: bool = False) -> list[list[int]]:
+    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is.
+
+    A person's total and mean of one column go together, so that no law on one query may take them as independent.
+    """
     sets: list[list[int]] = []
     for i, part in enumerate(parts):
-        alike = (members for members in sets if all(_alike(part, parts[j]) for j in members))
+        alike = (members for members in sets if all(_alike(part, parts[j], unit) for j in members))
         members = None if apart else next(alike, None)
         if members is None:
             sets.append([i])
@@ -257,13 +260,16 @@ def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
     return sets
 
 
-def _alike(one: Part, other: Part) -> bool:
+def _alike(one: Part, other: Part, unit: str | None) -> bool:
     """Whether two parts can be one query: the same rows read alike, weights by rule, counts of one kind."""
     if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
     shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
+    ways = {(c.name, each.kind) for part in (one, other) for each in part.asked for c in each.columns}
+    if unit is not None and any(sum(name == column for name, _ in ways) > 1 for column in shared):
+        return False
     promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
 

@@ -211,6 +211,19 @@ def named_cases() -> dict[str, tuple[dict[str, Any], list[Row]]]:
             {"questions": [{"name": "x", **spread}, {"name": "y", **counted}]},
             by(four, q=[0.0, 4.0, 8.0], a=known),
         ),
+        "sum; mean of one column by 3, of people": (
+            {
+                "questions": [
+                    {"name": "x", "sums": ["b"], "complete": ["b"], "by": {"c": four[:3]}},
+                    {"name": "y", "means": ["b"], "complete": ["b"], "by": {"c": four[:3]}},
+                ],
+                "bounds": BOUNDS,
+                "unit": "person",
+                "rows_per_unit": ROWS,
+                "groups_per_unit": 1,
+            },
+            by(four[:3], b=[*BOUNDS["b"]]),
+        ),
         "mean + count by 3, of people with several rows": (
             {
                 **mean,
