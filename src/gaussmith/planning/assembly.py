@@ -103,7 +103,7 @@ class Assembled:
 # marginals of the cells of several columns, one more cell for what is missing or not declared
 
 MAX_COMBINATIONS = 1 << 48
-"""Limit on the cells of all columns of tables together: one number ranks them by a person's rows, up to 2^14 of these."""
+"""Limit on the cells of all columns of tables together: one number ranks them by up to 2^14 rows of a person."""
 
 OTHER, MISSING = "(other)", "(missing)"
 """The cells of what is not declared, and of what is missing where every value has a cell."""
