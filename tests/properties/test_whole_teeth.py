@@ -17,9 +17,9 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.planning import query
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
+from gaussmith.planning import query
 from gaussmith.planning.joint_noise import JointNoise
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def test_without_a_fault_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("ask", "function", "right", "wrong"),
     [
-        (ASK, tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, 1)"),
+        (ASK, tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, 1)"),
         (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
         (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
@@ -82,7 +82,7 @@ def test_a_person_who_adds_more_than_planned_is_found(
     ("function", "right", "wrong"),
     [
         (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
-        (tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, draw.groups.size)"),
+        (tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, query.groups.size)"),
         (tied_people._pooled, "groups=at, most=most)", "groups=at, most=most, weights=first.weights * 3)"),
     ],
 )
