@@ -66,6 +66,9 @@ class CellEncoding(Encoding):
     def extents(self) -> Array:
         return np.ones(self.width)
 
+    def centred_rows(self, sums: Words, records: Words) -> Words:
+        return sums
+
     def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
         """Add to `sums` how many records are in each cell; `weights` says how often each row occurs."""
         if places.min(initial=0) >= 0:

@@ -102,8 +102,8 @@ class Assembled:
 # the numbers of people below each edge of the cells of one column; a person without a value is in no cell tables
 # marginals of the cells of several columns, one more cell for what is missing or not declared
 
-MAX_COMBINATIONS = 1 << 40
-"""Limit on the cells of all columns of tables together: one number names each."""
+MAX_COMBINATIONS = 1 << 48
+"""Limit on the cells of all columns of tables together: one number ranks them by up to 2^14 rows of a person."""
 
 OTHER, MISSING = "(other)", "(missing)"
 """The cells of what is not declared, and of what is missing where every value has a cell."""

@@ -460,7 +460,8 @@ def translate(
     row_rule = replace(row_rule, **made.rule)
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
-        named = zip(made.domain.names or (), made.made, strict=False)
+        names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
+        named = zip(names, made.made, strict=False)
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
         missing = {**_in_both(made), **missing}
     none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
