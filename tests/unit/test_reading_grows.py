@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -11,6 +13,7 @@ import pytest
 from growing import growth
 
 import gaussmith as gm
+from gaussmith.statistics.moment import Moment
 
 G = gm.Guarantee(mu=1)
 
@@ -100,3 +103,37 @@ def test_shares_are_those_of_their_definition() -> None:
     assert shares.values == pytest.approx(counts / total, rel=1e-12)
     assert shares.standard_errors == pytest.approx(np.sqrt(np.diag(slopes @ C @ slopes.T)), rel=1e-9)
     assert shares.covariance == pytest.approx(slopes @ C @ slopes.T, rel=1e-9, abs=1e-12)
+
+
+def regression(columns: int) -> gm.Release:
+    names = ["y", *(f"x{i}" for i in range(columns))]
+    random = np.random.default_rng()
+    table = pl.DataFrame({name: random.uniform(0, 10, 5000) for name in names})
+    asked = {"of": "y", "on": names[1:]}
+    return gm.release(
+        gm.Request(table, regression=asked, bounds=dict.fromkeys(names, (0, 10)), guarantee=gm.Guarantee(mu=1e4))
+    )
+
+
+def test_a_regression_is_read_once_for_its_whole_table() -> None:
+    release = regression(4)
+    kinds = release.block.answers.statistics
+    with mock.patch.object(Moment, "_found", autospec=True, side_effect=Moment._found) as found:
+        assert "x3" in str(release)
+        release.to_json()
+        release.covariance()
+    assert found.call_count == len(kinds) == 2
+
+
+def test_a_regression_is_read_in_the_memory_of_its_noise() -> None:
+    release = regression(20)
+    noise = release.block.shape.features.dense().nbytes
+    tracemalloc.start()
+    try:
+        values, errors = release.values, release.standard_errors
+        lower, upper = release.raw_intervals(2.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * noise
+    assert ((lower < values) & (values < upper) & (errors > 0)).all()
