@@ -85,13 +85,12 @@ def share_names(release: Release) -> list[str]:
 
 def share_rules(release: Release) -> list[str]:
     """What each of these shares is a share of, in a few words; empty for plain data."""
-    return [
-        "" if piece.row_rule is None else share_rule(piece.row_rule)
-        for piece in release.pieces
-        for each in piece.plan.pieces[0].answers.statistics
-        if each.shows_shares
-        for _ in each.names
-    ]
+    found: list[str] = []
+    for piece in release.pieces:
+        names = [name for each in piece.block.answers.statistics if each.shows_shares for name in each.names]
+        if names:
+            found += ["" if piece.row_rule is None else share_rule(piece.row_rule)] * len(names)
+    return found
 
 
 def share_notes(release: Release) -> list[str]:
@@ -135,7 +134,9 @@ def _share_note(rule: RowRule) -> str:
 def shares_of_groups(release: Release) -> list[tuple[tuple[Any, ...], Contrasts]]:
     """The shares of all values, in each group in view with its label; of all people where there are no groups."""
     whole = replace(release, view=replace(release.view, answer=None))
-    return [(label, whole.of_group(label).shares()) for label in whole.labels] or [((), whole.shares())]
+    if not whole.labels:
+        return [((), whole.shares())]
+    return [(label, group.shares()) for label, group in zip(whole.labels, whole, strict=True)]
 
 
 def share_in_view(release: Release) -> ShareInView | None:
@@ -352,14 +353,15 @@ def _with_shares(release: Release, found: dict[str, list[Any]], confidence: floa
     """The table with a row for each share, where the question asks for proportions; in each group its own."""
     if release.view.answer is not None or not shows_shares(release):
         return found
-    names = share_names(release)
+    names, rules = share_names(release), share_rules(release)
+    lead = MADE_UP if release.made_up else ""
     for label, shares in shares_of_groups(release):
         columns = shares.columns(confidence)
         keys = dict(zip(release.groups.columns if release.groups is not None else (), label, strict=False))
         known = {**{column: [key] * len(names) for column, key in keys.items()}, **columns, "answer": names}
-        lead = MADE_UP if release.made_up else ""
-        told = zip(known["note"], share_rules(release), strict=True)
-        known["note"] = ["; ".join(filter(None, (lead, note, rule))) for note, rule in told]
+        known["note"] = [
+            "; ".join(filter(None, (lead, note, rule))) for note, rule in zip(known["note"], rules, strict=True)
+        ]
         for name in found:
             found[name] += known.get(name, [None] * len(names))
     return found

@@ -15,6 +15,7 @@ from gaussmith.statistics.moment import (
     MEAN_SQUARE,
     NUMBER_SQUARE,
     REFERENCE,
+    Covariance,
     Moment,
     Ratio,
     bounded,
@@ -53,7 +54,7 @@ class Covariances(Moment):
         a, b = self.halves[:, 1] ** 2, self.halves[:, 2] ** 2
         return np.column_stack([np.ones(len(a)), MEAN_SQUARE * b, MEAN_SQUARE * a, NUMBER_SQUARE / 5 * a * b])
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         over, slopes = centred_product(x, covariance, 0, 1, 2, np.zeros(len(self.weights)))
         n = x[..., -1]
         return Ratio(over, n, slopes, number_slopes(x), n > 0)
@@ -105,7 +106,7 @@ class Correlations(Moment):
     def lead_scales(self) -> Array:
         return np.asarray(1.0 / (REFERENCE**2 * self.halves[:, 3] * self.halves[:, 4]))
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         nothing = np.zeros(len(self.weights))
         over, slopes = centred_product(x, covariance, 0, 3, 4, nothing)
         a, of_a = centred_product(x, covariance, 1, 3, 3, -self.middles[:, 1])
@@ -154,7 +155,7 @@ class Variances(Moment):
         half = self.halves[:, 1] ** 2
         return np.column_stack([np.ones(len(half)), 4 * MEAN_SQUARE * half, NUMBER_SQUARE * half**2])
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         over, slopes = centred_product(x, covariance, 0, 1, 1, -self.middles[:, 0])
         n = x[..., -1]
         return Ratio(over, n, slopes, number_slopes(x), (n > 0) & (over > 0))

@@ -35,6 +35,10 @@ NUMBER_SQUARE = 0.05
 """What the number of records is worth beside a square, for which noise is chosen; a fifth of it beside a product."""
 
 
+Covariance = Callable[[Sequence[int]], Array]
+"""Of the noise in some needs of each answer, with each other: answers × some × some."""
+
+
 class Ratio(NamedTuple):
     """N and D of each answer (groups × answers), their slopes in each need, and whether they can be told."""
 
@@ -127,8 +131,8 @@ class Moment(Statistic):
 
     # -- how it is read -------------------------------------------------------------------------------------------
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
-        """N and D from the features (groups × answers × needs), given the covariance of their noise."""
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
+        """N and D from the features (groups × answers × needs), given how their noise goes together."""
         raise NotImplementedError(f"{self.kind} is not read")
 
     def scaled(self, numbers: Array) -> Array:
@@ -141,18 +145,28 @@ class Moment(Statistic):
 
     def _read(self, noisy: Noisy) -> tuple[Ratio, tuple[Array, ...]]:
         """The ratios, then N, D, their variances and covariance."""
+        found: tuple[Ratio, tuple[Array, ...]] = noisy.kept.get(self) or self._found(noisy)
+        noisy.kept[self] = found
+        return found
+
+    def _found(self, noisy: Noisy) -> tuple[Ratio, tuple[Array, ...]]:
         answers, needs = self.places.shape
-        flat = self.places.ravel()
-        x = noisy.at(flat).reshape(*noisy.features.shape[:-1], answers, needs)
-        rows = noisy.rows_at(noisy.rows.dense(), flat).reshape(answers, needs, -1)
-        covariance = np.einsum("aik,ajk->aij", rows, rows) * noisy.unit
+        x = noisy.at(self.places.ravel()).reshape(*noisy.features.shape[:-1], answers, needs)
+        dense = noisy.rows.dense()
+
+        def covariance(some: Sequence[int]) -> Array:
+            rows = noisy.rows_at(dense, self.places[:, some].ravel()).reshape(answers, len(some), -1)
+            return np.asarray(rows @ rows.swapaxes(1, 2) * noisy.unit)
+
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = self.ratio(x, covariance)
-            over, below = found.over_slopes, found.below_slopes
-            both = [
-                np.einsum("...ai,aij,...aj->...a", one, covariance, other)
-                for one, other in ((over, over), (below, below), (over, below))
-            ]
+            slopes = np.stack([found.over_slopes, found.below_slopes])
+            noise = np.empty_like(slopes)  # how that in each need goes together with that in N and in D
+            for at, places in enumerate(self.places):
+                rows = noisy.rows_at(dense, places)
+                spread = np.linalg.multi_dot([slopes[..., at, :].reshape(-1, needs), rows, rows.T]) * noisy.unit
+                noise[..., at, :] = spread.reshape(noise[..., at, :].shape)
+            both = [(noise[one] * slopes[other]).sum(axis=-1) for one, other in ((0, 0), (1, 1), (0, 1))]
         return found, (found.over, found.below, *both)
 
     def values(self, noisy: Noisy) -> Array:
@@ -201,7 +215,7 @@ def bounded(wanted: Mapping[str, tuple[float, float]]) -> list[BoundedColumn]:
 
 
 def centred_product(
-    x: Array, covariance: Array, product: int, first: int, second: int, shift: Array
+    x: Array, covariance: Covariance, product: int, first: int, second: int, shift: Array
 ) -> tuple[Array, Array]:
     """n times a variance or covariance, and its slopes: P + shift·n − (S_a S_b − Cov)/n, at these places among needs.
 
@@ -213,7 +227,7 @@ def centred_product(
     slopes[..., first] -= b / n
     slopes[..., second] -= a / n
     slopes[..., -1] += shift + a * b / (n * n)
-    return P + shift * n - (a * b - covariance[:, first, second]) / n, slopes
+    return P + shift * n - (a * b - covariance((first, second))[:, 0, 1]) / n, slopes
 
 
 def number_slopes(x: Array) -> Array:

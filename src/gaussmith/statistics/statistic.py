@@ -63,6 +63,11 @@ class Noisy:
         return self.counted and self.records is None
 
     @cached_property
+    def kept(self) -> dict[Statistic, Any]:
+        """What a statistic reads once for values, errors and intervals."""
+        return {}
+
+    @cached_property
     def variances(self) -> Array:
         """The variance of the noise in each feature."""
         norms = self.rows.row_norms()
