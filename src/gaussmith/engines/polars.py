@@ -237,19 +237,16 @@ class Polars:
         native: Any = frame.to_native()
         return collect_batches(native, rows)
 
-    def digested(self, frame: Frame, text: str, name: str) -> Frame:
-        """Polars has no md5: each text goes through Python's."""
+    def first_rows(self, frame: Frame, of: str, before: str, text: str, after: Sequence[str], most: int) -> Frame:
+        """Polars has no md5: each text goes through Python's. Sorted rows are ranked by looking back `most` of them."""
         import narwhals as nw
         import polars as pl
 
-        def digest(texts: pl.Series) -> pl.Series:
-            # As bytes: text that is no UTF-8 fails in words of ours later, and not in a callback that prints.
-            found = [md5(each, usedforsecurity=False).hexdigest() for each in texts.cast(pl.Binary).to_list()]
-            return pl.Series(found, dtype=pl.String)
-
+        halves = pl.Struct({"upper": pl.UInt64, "lower": pl.UInt64})
+        digest = pl.col(text).map_batches(_digests, return_dtype=halves, is_elementwise=True)
         native: Any = frame.to_native()
-        digests = pl.col(text).map_batches(digest, return_dtype=pl.String, is_elementwise=True)
-        found: Frame = nw.from_native(native.with_columns(digests.alias(name)))
+        rows = native.with_columns(digest.alias("digest")).unnest("digest").sort(of, before, "upper", "lower", *after)
+        found: Frame = nw.from_native(rows.filter(pl.col(of).ne_missing(pl.col(of).shift(most))))
         return found
 
     def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
@@ -289,6 +286,16 @@ def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> 
     columns = list(dict.fromkeys(columns))  # one may be asked twice, under different bounds
     lazy: pl.LazyFrame = source.native(columns) if files is None else scan_files(files, columns)
     return lazy.select(*columns)
+
+
+def _digests(texts: pl.Series) -> pl.Series:
+    """The md5 of each text as two words, which are in the order of its digits."""
+    import polars as pl
+
+    # As bytes: text that is no UTF-8 fails in words of ours later, and not in a callback that prints.
+    found = b"".join([md5(each, usedforsecurity=False).digest() for each in texts.cast(pl.Binary).to_list()])
+    words = np.frombuffer(found, ">u8").astype(np.uint64).reshape(-1, 2)
+    return pl.DataFrame({"upper": words[:, 0], "lower": words[:, 1]}).to_struct()
 
 
 def _with_plain_dates(
