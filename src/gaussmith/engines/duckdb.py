@@ -37,7 +37,14 @@ from gaussmith.engines.engine import (
 )
 from gaussmith.engines.files import PATH, Files, check_keys, folder_table, list_store
 from gaussmith.engines.frames import bounds_of
-from gaussmith.engines.relations import derive_relation, first_numbered, numbered, open_parquet, open_relation, read_schema
+from gaussmith.engines.relations import (
+    derive_relation,
+    first_numbered,
+    numbered,
+    open_parquet,
+    open_relation,
+    read_schema,
+)
 from gaussmith.engines.source import Source
 from gaussmith.engines.versions import arrow_batches, attempt
 from gaussmith.errors import SourceError, nearest

@@ -20,7 +20,14 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, counted_places, key_columns
 from gaussmith.engines.files import PATH, Files, check_keys, list_store
 from gaussmith.engines.frames import bounds_of, dates_in, has_zone
-from gaussmith.engines.relations import derive_relation, first_numbered, numbered, open_parquet, open_relation, read_schema
+from gaussmith.engines.relations import (
+    derive_relation,
+    first_numbered,
+    numbered,
+    open_parquet,
+    open_relation,
+    read_schema,
+)
 from gaussmith.engines.source import Source
 from gaussmith.engines.versions import attempt, check_range, check_version
 from gaussmith.errors import SourceError
