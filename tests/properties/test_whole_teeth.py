@@ -17,9 +17,9 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.planning import query
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
+from gaussmith.planning import query
 from gaussmith.planning.joint_noise import JointNoise
 
 ROOT = Path(__file__).parents[2]

@@ -88,7 +88,7 @@ def drawn(plan: gm.Plan, draws: int = DRAWS) -> tuple[Array, Array, Array, Array
             above.append(noise[:, places[0]])
             secret = statistic.divided and (places[-1] >= 0 or not block.public_count)
             below.append(noise[:, places[-1]] if secret else np.zeros(draws))
-            limit = block.domain.mean_distances[block.problem.features.index[places[0]]] if statistic.divided else 0.0
+            limit = block.domain.means.distances[block.problem.features.index[places[0]]] if statistic.divided else 0.0
             stated = getattr(statistic, "within", None)
             if stated is not None:
                 limit = min(limit, np.abs(stated[i] - statistic.middles[i]).max())

@@ -23,7 +23,7 @@ import numpy as np
 
 from gaussmith.checks import is_number
 from gaussmith.domains.box import Box, Records
-from gaussmith.domains.domain import Domain
+from gaussmith.domains.domain import Domain, check_coordinates
 from gaussmith.domains.encoding import centre_of
 from gaussmith.domains.features import (
     MEAN,
@@ -255,7 +255,7 @@ def assemble_values(
     ((_, _, (column, values, cut)),) = asked
     at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
-    domain.check_coordinates()
+    check_coordinates(domain)
     d = domain.dimension
     names = Histograms.labels(column, domain.names or [str(j) for j in range(d)])
     histogram = STATISTICS[asked[0].kind](names, np.arange(d)[:, None], np.ones(d))

@@ -103,7 +103,7 @@ class Together:
         kept = [not each.counts_records for block in self.blocks for each in block.answers.statistics]
         statistics = [each for each, shown in zip(self.statistics, kept, strict=True) if shown]
         distances = np.concatenate([b.answers.largest_distances(b.domain)[: b.answers.size] for b in self.blocks])
-        alone = all(block.domain.means_vary_alone for block in self.blocks)
+        alone = all(block.domain.means.vary_alone for block in self.blocks)
         return law_apart(statistics, self.noisy(), distances, alone)
 
 

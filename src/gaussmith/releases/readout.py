@@ -86,7 +86,7 @@ def _ends(
     rows, unit = block.shape.features.dense(), block.noise_scale**2
     if not any(rows[_places(statistic, k, len(rows)), -1].any() for k in range(len(statistic.coefficients))):
         return statistic.intervals(Noisy(features, block.shape.features, unit, True), width, method)
-    limits = block.domain.mean_distances[block.problem.features.index] if statistic.divided else np.zeros(0)
+    limits = block.domain.means.distances[block.problem.features.index] if statistic.divided else np.zeros(0)
     per_count = rows[-1, -1]
     s = np.sqrt(unit) * per_count
     count = features[..., -1]

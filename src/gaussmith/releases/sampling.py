@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.domains.domain import records_are_rows
 from gaussmith.errors import PlanError
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
@@ -66,7 +67,7 @@ def _needed(release: Release, name: str) -> str:
 
 
 def _is_over_rows(quantity: Quantity) -> bool:
-    return quantity.release.block.answers.over_rows or quantity.release.block.domain.records_are_rows
+    return quantity.release.block.answers.over_rows or records_are_rows(quantity.release.block.domain)
 
 
 def _own_intervals(release: Release, lower: Array, upper: Array, width: float) -> tuple[Array, Array]:

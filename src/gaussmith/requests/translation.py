@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain, Problem, rows_of
+from gaussmith.domains.domain import Domain, Problem, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
@@ -422,7 +422,7 @@ def translate(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    if find is not None and made.domain.records_are_rows:
+    if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
             "they are over rows in declared groups only",
@@ -482,7 +482,7 @@ def _in_both(made: Assembled) -> dict[str, float]:
     if features.is_linear or not features.size:
         return {}
     ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
-    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
+    return {domain.name(j): float(domain.means.middles[j]) for j in ways[0] & ways[1]}
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

@@ -135,16 +135,16 @@ class Answers:
         return self._joined([each.largest_distances(limits) for each in self.statistics])
 
     def _limits(self, domain: Domain) -> Callable[[Places], Array]:
-        return lambda places: domain.mean_distances[self.features.index[places]]
+        return lambda places: domain.means.distances[self.features.index[places]]
 
     def limits(self, domain: Domain) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from the bounds alone; infinite where anywhere."""
         index, far = self.features.index, np.inf
-        middles, distances = domain.middles, domain.mean_distances
-        low, high = middles - distances, middles + distances
+        means = domain.means
+        low, high = means.middles - means.distances, means.middles + means.distances
         if free_marks(domain) is not None:
             low, high = np.zeros_like(low), np.ones_like(high)
-        elif not domain.bounds_every_record:
+        elif not means.holds_always:
             low, high = np.full_like(low, -far), np.full_like(high, far)
         found = [each.limits(lambda at: low[index[at]], lambda at: high[index[at]]) for each in self.statistics]
         return self._joined([ends[0] for ends in found]), self._joined([ends[1] for ends in found])
