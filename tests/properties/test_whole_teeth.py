@@ -55,7 +55,7 @@ def test_without_a_fault_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("ask", "function", "right", "wrong"),
     [
-        (ASK, tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, 1)"),
+        (ASK, tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, 1)"),
         (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
         (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
@@ -82,7 +82,7 @@ def test_a_person_who_adds_more_than_planned_is_found(
     ("function", "right", "wrong"),
     [
         (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
-        (tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, draw.groups.size)"),
+        (tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, query.groups.size)"),
         (tied_people._pooled, "groups=at, most=most)", "groups=at, most=most, weights=first.weights * 3)"),
     ],
 )

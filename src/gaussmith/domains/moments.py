@@ -229,8 +229,11 @@ def _check_kinds(lift: Array, columns: int, pairs: Pairs) -> None:
 def largest_replaced(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
     """max ‖lift · (s − s′)‖ over two records, at least the true value; the lift does not see the number of records."""
     _check_kinds(lift, columns, pairs)
-    if columns == 1:
-        return _largest_of_one(lift, bool(pairs), extent)
+    each = [[j, *(columns + at for at, pair in enumerate(pairs) if pair == (j, j))] for j in range(columns)]
+    sees = np.array([(lift[:, own] != 0).any(axis=1) for own in each])
+    if sum(map(len, each)) == lift.shape[1] and (sees.sum(axis=0) <= 1).all():  # columns move rows of their own
+        found = [_largest_of_one(lift[:, own], len(own) > 1, extent[own]) for own in each]
+        return norm_upward(np.array(found)) if columns > 1 else found[0]
     return _twice_from_middle(lift, columns, pairs, extent)
 
 

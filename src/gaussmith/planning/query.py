@@ -82,7 +82,9 @@ def check_rule(query: Query) -> None:
     if not _fits(query, rule):
         raise _unfit("other numbers of a person than planned")
     public = query.neighbours != ADD_REMOVE and query.block.public_count and query.tie is None
-    if public and rule.is_filtered and (query.block.answers.count or free_marks(query.block.domain) is None):
+    block = query.block
+    told = block.answers.count or block.shape.public is not None or free_marks(block.domain) is None
+    if public and rule.is_filtered and told:
         raise _unfit("a public number of those who pass a filter")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain, Problem, records_are_rows, rows_of
+from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
@@ -330,7 +330,7 @@ class Translated:
     missing: Mapping[str, float]
     neighbours: str
     filtered: bool
-    """Whether who is in the records is secret, though n is public."""
+    """Whether who is in the records is secret, though n is public, and nobody's absence is a record of the domain."""
     drawn: dict[Hashable, Query] = field(default_factory=dict)
     """The query at the last guarantee."""
 
@@ -457,7 +457,8 @@ def translate(
         named = zip(made.domain.names or (), made.made, strict=False)
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
         missing = {**_in_both(made), **missing}
-    return Translated(made, groups, row_rule, missing, neighbours, filtered)
+    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
+    return Translated(made, groups, row_rule, missing, neighbours, filtered and not none)
 
 
 def _groups_of(part: Part, domain: Domain) -> Groups:
