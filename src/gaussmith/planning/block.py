@@ -31,7 +31,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
 from gaussmith.statistics.asking import answers_from_dict, answers_to_dict
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic, combined_rows, standard_factors
 
 if TYPE_CHECKING:
     from gaussmith.planning.certificate import Proof
@@ -132,7 +132,7 @@ def law_apart(
     distances = np.where(below >= 0, distances, 0.0)
     check_covariances(size)
     dense = noisy.rows.dense() * np.sqrt(noisy.unit)
-    above = np.vstack([each.combined_rows(noisy, dense) for each in statistics])[:size]
+    above = np.vstack([combined_rows(each, noisy, dense) for each in statistics])[:size]
     held, places = np.unique(below[below >= 0], return_inverse=True)
     weights, basis = _basis(dense[held])
     # a = C g + a′ with g the noises below, of which mean j sees u_j · weights
@@ -532,7 +532,7 @@ def standard_errors_of_standard(block: Block) -> Array | None:
         if reach is None:
             return None
         per = reach / block.guarantee.mu
-        found = block.answers.gathered(lambda each: per * each.standard_factors(block.problem.features.weights))
+        found = block.answers.gathered(lambda each: per * standard_factors(each, block.problem.features.weights))
         exact = block.answers.count and block.public_count
         return np.append(found[:-1], 0.0) if exact else found
     return None if block.standard is None else block.standard.standard_errors

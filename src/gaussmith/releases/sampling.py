@@ -8,7 +8,7 @@ with the draw. How much can be read from a release where it holds what is needed
     the mean of a column within [0, 1]             p̂ (1 − p̂) / n̂: no column within these bounds varies more
 
 Both errors are independent, so their squares are added, to either side. n̂ and p̂ are noisy: the result is approximate.
-A statistic can have intervals of its own (`Statistic.population_intervals`).
+Quantiles have intervals of their own.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from gaussmith.planning.row_rule import truth_of
 from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.path import bounds_of, learned_note, lost_rows, not_found
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.statistic import ONE
+from gaussmith.statistics.statistic import ONE, counts_records
 from gaussmith.statistics.sum import Count
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ MAX_LISTED = 8
 def row_counts(piece: Release) -> list[str]:
     """The names of the answers of a piece that are numbers of rows."""
     counts = (each for each in piece.plan.pieces[0].answers.statistics if each.kind == Count.kind)
-    return [name for each in counts if not each.counts_records for name in each.names]
+    return [name for each in counts if not counts_records(each) for name in each.names]
 
 
 def selection_notes(release: Release) -> list[str]:

@@ -27,7 +27,7 @@ from gaussmith.errors import PlanError, RequestError, counted, damaged_plan, nea
 from gaussmith.numerics.exact import Array
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.covariance import Covariances, Variances
-from gaussmith.statistics.mean import read_mean_within
+from gaussmith.statistics.mean import read_mean_within, stating
 from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.registry import STATISTICS, asked_of_coordinates
 from gaussmith.statistics.regression import Slopes
@@ -438,7 +438,7 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
     inside = places.ndim == 2 and len(places) == len(names) == len(weights) and known.has_width(places.shape[1])
     if not (inside and ((places >= ONE) & (places < features.size)).all() and (weights > 0).all()):
         raise damaged_plan("a statistic without its features")
-    return known.placed(names, places, weights, ground_of(domain, features)).stating(_stated(fields, names))
+    return stating(known.placed(names, places, weights, ground_of(domain, features)), _stated(fields, names))
 
 
 def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
