@@ -212,7 +212,7 @@ def check_changes(case: Case, rng: np.random.Generator, draws: int = DRAWS) -> N
         kinds = case.lifts[ADD_REMOVE]
         lift = kinds[i % len(kinds)](rng, case.width + 1)
         truth = largest_changed([row[: case.width] for row in entries(lift)], cores)
-        check_bound(case.domain.replacement_sensitivity(lift), truth, 1.0, lift)
+        check_bound(case.domain.extremes().replacement_sensitivity(lift), truth, 1.0, lift)
 
 
 @pytest.fixture(autouse=True)
@@ -252,10 +252,10 @@ def test_lifts_of_other_structures_are_refused(name: str, neighbours: str) -> No
     if name == "sparse":
         bordered = Bordered(np.arange(width), *np.ones((2, width)), width + 1)
         with refused(damaged(usual)):
-            domain.replacement_sensitivity(bordered)
+            domain.extremes().replacement_sensitivity(bordered)
     elif name != "records":  # of those nothing changes
         with refused(damaged("a lift of")):
-            domain.replacement_sensitivity(lift)
+            domain.extremes().replacement_sensitivity(lift)
 
 
 # -- planted faults ---------------------------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ def test_coded_points_lie_inside_their_bounds_and_nearly_fill_them() -> None:
         assert np.abs(middle - domain.centre) == pytest.approx(0, abs=near * float(domain.radius.max()))
     assert d.ball_moments.coded[1] == pytest.approx(9 * (2**21 / (2**21 - 2)) ** 2, rel=1e-15)
     assert d.ball.coded == (d.ball.centre, d.ball.radius)
-    assert d.people.middles == pytest.approx([3, 1, 0.25, 0], rel=2.0**-40) and d.people.middles[-1] == 0
-    assert d.box.middles is d.box.coded[0]
+    assert d.people.means.middles == pytest.approx([3, 1, 0.25, 0], rel=2.0**-40) and d.people.means.middles[-1] == 0
+    assert d.box.means.middles is d.box.coded[0]
 
 
 def test_the_codes_of_people_end_with_the_number_of_rows() -> None:
@@ -78,11 +78,11 @@ def test_what_replaces_missing_values() -> None:
 
 def test_what_coordinates_are_made_of() -> None:
     d = Domains()
-    assert [d.moments.read_from(j) for j in range(5)] == [(0,), (1,), (0, 0), (0, 1), (1, 1)]
-    assert [d.ball_moments.read_from(j) for j in range(3)] == [(0, 0), (0, 1), (1, 1)]
-    assert [d.columns.read_from(j) for j in range(6)] == [(0,)] * 3 + [(1,)] * 3
-    assert [d.lengths.read_from(j) for j in range(4)] == [(0, 1)] * 4
-    assert d.box.read_from(2) == (2,)
+    assert [d.moments.input.made_of(j) for j in range(5)] == [(0,), (1,), (0, 0), (0, 1), (1, 1)]
+    assert [d.ball_moments.input.made_of(j) for j in range(3)] == [(0, 0), (0, 1), (1, 1)]
+    assert [d.columns.input.made_of(j) for j in range(6)] == [(0,)] * 3 + [(1,)] * 3
+    assert [d.lengths.input.made_of(j) for j in range(4)] == [(0, 1)] * 4
+    assert d.box.input.made_of(2) == (2,)
 
 
 def test_cores_of_moments_and_of_pairs_of_them() -> None:
@@ -109,7 +109,7 @@ def test_a_person_of_row_moments_adds_little_more_than_its_rows() -> None:
             core = Fraction(4 + 2 * steps[j] + 2 * steps[i], 2)
             off += (1 + (i == j)) * core / (steps[i] * steps[j])
         kind = domain.extremes()
-        assert (kind.at_most, kind.rounding) == (domain.max_rows, off)
+        assert (kind.rows, kind.rounding) == (domain.max_rows, off)
 
 
 def test_chosen_ellipsoids_and_other_means() -> None:
@@ -126,7 +126,7 @@ def test_chosen_ellipsoids_and_other_means() -> None:
         d.gaussian.codes()
     assert d.clipped.codes().encode(np.array([[1.0, -2.0], [7.0, -2.0]])).tolist() == [[0, 0], [2**42 - 4, 0]]
     single = gm.domains.GaussianData(7, [1, 2], mean_within=3)
-    assert single.centre.tolist() == [7, 7] and single.spread.tolist() == [9, 9]
+    assert single.centre.tolist() == [7, 7] and single.means.squares.tolist() == [9, 9]
 
 
 @pytest.mark.parametrize("within", [None, 0.5])
@@ -246,9 +246,9 @@ def test_no_number_of_a_domain_is_minus_zero() -> None:
 def test_a_count_alone_has_no_noise_where_the_number_of_records_is_public() -> None:
     nothing = of_coordinates(np.zeros(0, np.int64), np.zeros(0, bool))
     counted = replace(nothing, count_weight=4.0)
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "replace-one")) == 0
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) == pytest.approx(4)
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) <= 4
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "replace-one")).lower == 0
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "add-remove")).lower == pytest.approx(4)
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "add-remove")).lower <= 4
 
 
 def test_a_value_that_is_coded_zero_takes_no_place_of_another() -> None:

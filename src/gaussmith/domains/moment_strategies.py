@@ -412,7 +412,7 @@ def _column_by_column(domain: Moments, worth: Array) -> Array:
     total. They change independently, so the least total is (Σ √T_j)² (docs/theory.md, 48)."""
     rows = []
     for j in range(domain.columns_count):
-        own = [j, *(at for at in domain.squares if domain.read_from(int(at)) == (j, j))]
+        own = [j, *(at for at in domain.squares if domain.input.made_of(int(at)) == (j, j))]
         entries = _of_one(*(float(worth[at]) for at in own)) if worth[own].any() else np.zeros(len(own))
         kept = np.flatnonzero(entries)
         total = float(np.sum(worth[own][kept] / entries[kept] ** 2))

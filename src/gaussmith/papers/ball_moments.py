@@ -14,15 +14,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gaussmith.checks import check_coordinate_names, checks_arguments
-from gaussmith.domains.domain import Domain, Problem
+from gaussmith.domains.domain import Domain, DomainWords, MeanRange, Problem, RecordInput, WorstCase
 from gaussmith.domains.encoding import BallEncoding, Encoding, Step, literal
 from gaussmith.domains.extremes import Extremes, check_columns
 from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, try_ways
@@ -115,9 +115,6 @@ class BallMomentEncoding(Encoding):
 #     min aA + bB   such that   (1/d)/a + (1 − 1/d)/b ≤ 1,   and b ≥ 2 where a record is replaced (d ≥ 2):
 #     a = S √(1/(dA)),  b = S √((1 − 1/d)/B),  S = √(A/d) + √(B(1 − 1/d)),  and the total is S².
 
-if TYPE_CHECKING:
-    pass
-
 
 def worths_of(problem: Problem[BallMoments]) -> tuple[float, float]:
     """A and B: what noise along the trace, and across it, is worth in each direction together."""
@@ -172,9 +169,6 @@ def _shape(problem: Problem[BallMoments], name: str, a: float, b: float) -> Stra
 # being the matrix in an orthonormal basis. Two records at right angles, one in place of the other: 0 along, 2/(D − 1)
 # across. For any law no Gaussian noise has a smaller total than (tr (W M Wᵀ)^½)², W the answers scaled to the roots
 # of their weights. Where a record is replaced, the law takes the second with probability λ; every λ gives a bound.
-
-if TYPE_CHECKING:
-    pass
 
 TRIED = 401
 """How many λ are tried."""
@@ -313,11 +307,8 @@ class BallMoments(Domain):
         return tuple(f"{own[i]}²" if i == j else f"{own[i]}·{own[j]}" for i, j in self.pairs)
 
     @property
-    def columns(self) -> Sequence[str] | None:
-        return self.ball.names
-
-    def read_from(self, j: int) -> tuple[int, ...]:
-        return self.pairs[j]
+    def input(self) -> RecordInput:
+        return RecordInput(self.ball.names, made_of=self.pairs.__getitem__)
 
     @cached_property
     def centre(self) -> Array:
@@ -332,11 +323,8 @@ class BallMoments(Domain):
         return self.centre, self.radius * self.codes(self.centre).stretch
 
     @property
-    def spread(self) -> Array:
-        return self.radius**2 / 3
-
-    means_vary_alone = False
-    means_lie = "anywhere in the ball"
+    def means(self) -> MeanRange:
+        return replace(super().means, vary_alone=False, words="anywhere in the ball")
 
     @property
     def ranges(self) -> Array:
@@ -367,14 +355,15 @@ class BallMoments(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_invariant(problem)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return ball_moment_bound(problem)
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
+        return WorstCase("closed", ball_moment_bound(problem))
 
     # -- words ------------------------------------------------------------------------------------------------------
 
     @property
-    def reading(self) -> str:
-        return f"{self.ball.reading} What is added up is the square of every number and the product of every two."
+    def words(self) -> DomainWords:
+        rest = "What is added up is the square of every number and the product of every two."
+        return DomainWords(f"{self.ball.words.reading} {rest}")
 
     def to_dict(self) -> dict[str, Any]:
         names = None if self.ball.names is None else list(self.ball.names)

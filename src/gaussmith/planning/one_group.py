@@ -99,7 +99,7 @@ def _values(query: Query) -> Sequence[Any] | None:
     if rule is None or rule.histogram is None or rule.by or rule.values_per_unit != 1 or rule.present:
         return None
     plain = isinstance(domain, Cells) and domain.or_none and not query.block.answers.count
-    return domain.declared_values if plain and query.block.problem.common_weight is not None else None
+    return domain.input.values if plain and query.block.problem.common_weight is not None else None
 
 
 def _means_the_same(queries: Sequence[Query]) -> bool:

@@ -130,7 +130,8 @@ def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> 
             rule["stand_ins"] = ((check.column, check.stand_in),)
         several = unit is not None and (check.kind == CHECKED_VALUE or held > 1)
         names = tuple(cell_names(check.kind, check.column, check.ends, check.limit, several))
-        asked = AskedAnswer(Diagnosis.kind, (), (names, check.kind, check.column, check.ends, tuple(rule.items())))
+        told = (names, check.kind, check.column, check.ends, tuple(rule.items()))
+        asked = AskedAnswer(Diagnosis.kind, (), told, size=len(names))
         plain: dict[str, Any] = {"by": {}, "complete": (), "missing": {}, "within": (), "error_at_most": None}
         found.append(
             replace(

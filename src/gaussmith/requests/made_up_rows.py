@@ -144,7 +144,7 @@ def _declare_cells(query: Query, found: dict[str, Any], spread: _Spread, derived
     for column, cut in rule.cuts:
         if column not in found and column not in derived and cut.ends is None:
             found[column] = _of_cut(cut, spread)
-    for (kind, column), values in zip(rule.features, query.block.domain.declared_lists, strict=False):
+    for (kind, column), values in zip(rule.features, query.block.domain.input.labels, strict=False):
         if kind == TABLED and column not in found and column not in derived:
             found[column] = spread.picked(values if rule.histogram is not None else values[:-1])
 
@@ -158,7 +158,7 @@ def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
 
 
 def _histogram_of(query: Query) -> tuple[str, Sequence[Any]] | None:
-    rule, values = query.row_rule, query.block.domain.declared_values
+    rule, values = query.row_rule, query.block.domain.input.values
     if rule is None or rule.histogram is None or values is None:
         return None
     return rule.histogram, list(values)
@@ -169,7 +169,8 @@ def bounds_of(query: Query, each: int) -> dict[str, tuple[float, float]]:
     rule, domain = query.row_rule, query.block.domain
     if rule is None:
         return {}
-    low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
+    means = domain.means
+    low, high = means.middles - means.distances, means.middles + means.distances
     found = {}
     for j, (kind, column) in enumerate(rule.features):
         if kind not in (ROWS, VALUES, TABLED, *CHECKED):

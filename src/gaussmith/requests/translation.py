@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain, Problem, free_marks, rows_of
+from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
@@ -104,13 +104,13 @@ class Part:
 
     def place_of(self, asked: AskedAnswer) -> list[int]:
         """Where the answers to this are in the query."""
-        start = sum(_size(each) for each in self.asked[: self.asked.index(asked)])
-        return list(range(start, start + _size(asked)))
+        start = sum(each.size for each in self.asked[: self.asked.index(asked)])
+        return list(range(start, start + asked.size))
 
     @property
     def count_place(self) -> int:
         """Where the count is in the query: after all that is asked."""
-        return sum(map(_size, self.asked))
+        return sum(each.size for each in self.asked)
 
     @property
     def reading(self) -> Any:
@@ -119,10 +119,6 @@ class Part:
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
             self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
         )  # fmt: skip
-
-
-def _size(asked: AskedAnswer) -> int:
-    return STATISTICS[asked.kind].size_of(asked)
 
 
 def asked_of(question: Question) -> list[AskedAnswer]:
@@ -180,13 +176,13 @@ def count_alone(question: Question, count: bool | str) -> Part:
 def _domain_of(asked: AskedAnswer, question: Question, never_missing: Container[str]) -> Key:
     known = STATISTICS[asked.kind]
     present = tuple(name for name in present_for(asked, question) if name not in never_missing)
-    return known.over, known.shares_domain(asked), present
+    alone = None if known.over in (NUMBERS, MOMENTS) else asked.arguments  # others have a domain of their own
+    return known.over, alone, present
 
 
 def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
     """The columns in which a row must have a value to be read for this, unless their type says that it has one."""
-    known = STATISTICS[asked.kind]
-    return tuple(sorted({name for name in known.columns_present(asked) if question.skips(name)}))
+    return tuple(sorted({name for name in asked.present if question.skips(name)}))
 
 
 def never_missing_in(question: Question, source: Any) -> frozenset[str]:
@@ -428,7 +424,7 @@ def translate(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    if find is not None and made.domain.records_are_rows:
+    if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
             "they are over rows in declared groups only",
@@ -490,7 +486,7 @@ def _in_both(made: Assembled) -> dict[str, float]:
     if features.is_linear or not features.size:
         return {}
     ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
-    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
+    return {domain.name(j): float(domain.means.middles[j]) for j in ways[0] & ways[1]}
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

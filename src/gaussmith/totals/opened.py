@@ -165,7 +165,7 @@ def plain_rule(query: Query, columns: Sequence[str] | None = None, form: str | N
     columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
     if query.groups is None:
         return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
-    own = domain.columns or [domain.name(j) for j in range(domain.dimension)]
+    own = domain.input.columns or [domain.name(j) for j in range(domain.dimension)]
     names = own if columns is None else columns
     found = query.groups.columns if isinstance(query.groups, FoundGroups) else ()
     declared = dict(query.groups.declared) if isinstance(query.groups, FoundGroups) else {}
