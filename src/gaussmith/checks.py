@@ -94,16 +94,8 @@ def check_whole(
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
     rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={meant(value, low, high)}"
-    raise error(
-        f"{name}={_text(value)}",
-        rule,
-        remedy,
-        code="whole-number-out-of-range",
-        name=name,
-        value=value,
-        low=low,
-        high=high,
-    )
+    what = f"{name}={_text(value)}"
+    raise error(what, rule, remedy, code="whole-number-out-of-range", name=name, value=value, low=low, high=high)
 
 
 def check_number(
@@ -167,14 +159,8 @@ def check_coordinate_names(
     rule = "every coordinate needs its own name"
     if len(names) != size:
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
-        raise error(
-            what,
-            rule,
-            "give one name per coordinate",
-            code="names-do-not-match-coordinates",
-            names=len(names),
-            coordinates=size,
-        )
+        remedy = "give one name per coordinate"
+        raise error(what, rule, remedy, code="names-do-not-match-coordinates", names=len(names), coordinates=size)
     known: set[Any] = set()
     for name in names:
         if name in known:

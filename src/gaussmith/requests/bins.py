@@ -362,13 +362,10 @@ def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, 
             what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
             raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
         if column not in values and column not in bins:
-            raise RequestError(
-                f"column {column!r} of a marginal has no values",
-                "every column of a table needs declared values, or bins of its numbers or dates",
-                f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}",
-                code="marginal-without-values",
-                column=column,
-            )
+            what = f"column {column!r} of a marginal has no values"
+            rule = "every column of a table needs declared values, or bins of its numbers or dates"
+            remedy = f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}"
+            raise RequestError(what, rule, remedy, code="marginal-without-values", column=column)
         if column in bins:
             declared.append((column, bins[column].labels, bins[column].cut))
         else:
@@ -459,14 +456,10 @@ def _pair(which: str, column: str, pair: Any) -> Any:
         return pair
     plain = isinstance(pair, list | tuple) and len(pair) == 2
     if not plain or not all(isinstance(b, int | float) and is_number(b) for b in pair):
-        raise DomainError(
-            f"bounds of {column!r} = {pair!r}"[:120],
-            "every column needs two numbers, known without looking at the data",
-            f"write {setting(which, {column: [0, 100]})}",
-            code="request-bounds-not-two-numbers",
-            column=column,
-            bounds=pair,
-        )
+        what = f"bounds of {column!r} = {pair!r}"[:120]
+        rule = "every column needs two numbers, known without looking at the data"
+        remedy = f"write {setting(which, {column: [0, 100]})}"
+        raise DomainError(what, rule, remedy, code="request-bounds-not-two-numbers", column=column, bounds=pair)
     return float(pair[0]), float(pair[1])
 
 
@@ -499,13 +492,10 @@ def _whose(
     if unit is None:
         return OWN_VALUE, bounds.get(column, total_bounds.get(column))
     if column in bounds and column in total_bounds:
-        raise RequestError(
-            f"quantiles of {column!r} with bounds and total_bounds",
-            "a person has one value: the total of its rows, or their mean",
-            f"ask in a question of its own, with bounds (for the mean) or total_bounds (for the total) of {column}",
-            code="quantile-of-totals-or-means",
-            column=column,
-        )
+        what = f"quantiles of {column!r} with bounds and total_bounds"
+        rule = "a person has one value: the total of its rows, or their mean"
+        remedy = f"ask in a question of its own, with bounds (for the mean) or total_bounds (for the total) of {column}"
+        raise RequestError(what, rule, remedy, code="quantile-of-totals-or-means", column=column)
     return (OWN_TOTAL, total_bounds[column]) if column in total_bounds else (OWN_MEAN, bounds.get(column))
 
 

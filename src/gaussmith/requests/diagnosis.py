@@ -86,23 +86,16 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
             remedy = "leave it out, or ask for it with bounds"
             raise RequestError(what, rule, remedy, code="diagnose-of-unbounded-column", column=column)
     if not found:
-        raise RequestError(
-            "diagnose, where no answer has bounds or limits",
-            "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit",
-            "leave it out",
-            code="nothing-to-diagnose",
-        )
+        rule, remedy = "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit", "leave it out"
+        raise RequestError("diagnose, where no answer has bounds or limits", rule, remedy, code="nothing-to-diagnose")
     return _named(list(found.values()))
 
 
 def _check_question(question: Question) -> None:
     if question.finds:
-        raise RequestError(
-            "diagnose beside found groups",
-            "limits are checked in declared groups: found ones are not known beforehand",
-            "leave it out, or diagnose a request with declared groups or none",
-            code="diagnose-of-found-groups",
-        )
+        rule = "limits are checked in declared groups: found ones are not known beforehand"
+        remedy = "leave it out, or diagnose a request with declared groups or none"
+        raise RequestError("diagnose beside found groups", rule, remedy, code="diagnose-of-found-groups")
     if question.name == NAME:
         what, rule = f"a question named {NAME!r} beside diagnose", "this is what the diagnosis is called"
         raise RequestError(what, rule, "rename it", code="question-named-diagnosis")

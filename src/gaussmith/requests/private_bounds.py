@@ -85,26 +85,17 @@ def read_budget(request: Request, is_staged: bool, keys_first: bool = False) -> 
             example = f"write {setting('budget', {name: 0.1})}"
             raise RequestError(what, rule, example, code="budget-share-out-of-range", stage=name, share=share)
     if "keys" in budget and not keys_first:
-        raise RequestError(
-            "a budget of 'keys' without keys_first",
-            "it is the share of the stage that finds keys before all answers",
-            f"leave it out, or write {setting('keys_first', True)}",
-            code="budget-without-keys-first",
-        )
+        rule = "it is the share of the stage that finds keys before all answers"
+        remedy = f"leave it out, or write {setting('keys_first', True)}"
+        raise RequestError("a budget of 'keys' without keys_first", rule, remedy, code="budget-without-keys-first")
     if "clipped" in budget and not request.diagnose:
-        raise RequestError(
-            "a budget of 'clipped' without diagnose",
-            "it is the share that counts people who are clipped, and nothing counts them",
-            f"leave it out, or write {setting('diagnose', True)}",
-            code="budget-without-diagnose",
-        )
+        rule = "it is the share that counts people who are clipped, and nothing counts them"
+        remedy = f"leave it out, or write {setting('diagnose', True)}"
+        raise RequestError("a budget of 'clipped' without diagnose", rule, remedy, code="budget-without-diagnose")
     if not is_staged and set(budget) & {"bounds", "zooms"}:
-        raise RequestError(
-            "budget without private bounds",
-            "it says what the stages take that learn bounds, and no bounds are learned",
-            f"leave it out, or write {setting('bounds', 'private')}",
-            code="budget-without-stages",
-        )
+        rule = "it says what the stages take that learn bounds, and no bounds are learned"
+        remedy = f"leave it out, or write {setting('bounds', 'private')}"
+        raise RequestError("budget without private bounds", rule, remedy, code="budget-without-stages")
     shares = {name: _fraction(share) for name, share in budget.items()}
     if "bounds" in shares:
         shares.setdefault("zooms", shares["bounds"] * 2 / 3)
@@ -113,13 +104,10 @@ def read_budget(request: Request, is_staged: bool, keys_first: bool = False) -> 
     whole, stages = learned + shares["clipped"], "keys" if keys_first else f"bounds and {ROUNDS} zooms"
     stages += " with clipped" if request.diagnose else ""
     if whole > MOST:
-        raise RequestError(
-            f"stages that take {100 * float(whole):.3g} % of the budget: {stages}",
-            f"at most {100 * float(MOST):.3g} % may go to them, or too little is left for the answers",
-            f"choose smaller shares, such as {setting('budget', {'keys': 0.5} if keys_first else {'bounds': 0.1})}",
-            code="budget-shares-too-large",
-            share=float(whole),
-        )
+        what = f"stages that take {100 * float(whole):.3g} % of the budget: {stages}"
+        rule = f"at most {100 * float(MOST):.3g} % may go to them, or too little is left for the answers"
+        remedy = f"choose smaller shares, such as {setting('budget', {'keys': 0.5} if keys_first else {'bounds': 0.1})}"
+        raise RequestError(what, rule, remedy, code="budget-shares-too-large", share=float(whole))
     return shares
 
 
@@ -239,35 +227,24 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
     columns = {column for column, _ in targets}
     for scope in _scopes(request):
         if any(is_found(keys) for name in ("by", "histograms") for keys in _values(scope.get(name))):
-            raise RequestError(
-                "private bounds beside found keys",
-                "bounds are learned in stages, and found keys are a stage of their own",
-                "declare the groups or values, or find them in a request of its own",
-                code="private-bounds-beside-found-keys",
-            )
+            what = "private bounds beside found keys"
+            rule = "bounds are learned in stages, and found keys are a stage of their own"
+            remedy = "declare the groups or values, or find them in a request of its own"
+            raise RequestError(what, rule, remedy, code="private-bounds-beside-found-keys")
         if scope.get("error_at_most") is not None:
-            raise RequestError(
-                "error_at_most beside private bounds",
-                "errors follow from bounds, which are not known before the release",
-                "leave it out, or give bounds",
-                code="error-limit-beside-private-bounds",
-            )
+            what = "error_at_most beside private bounds"
+            rule = "errors follow from bounds, which are not known before the release"
+            raise RequestError(what, rule, "leave it out, or give bounds", code="error-limit-beside-private-bounds")
         within = scope.get("mean_within")
         for column in sorted(columns & set(within) if isinstance(within, Mapping) else ()):
-            raise RequestError(
-                f"mean_within of {column!r}, whose bounds are private",
-                "it says where a mean lies between bounds that are not known yet",
-                "leave it out, or give bounds",
-                code="mean-within-beside-private-bounds",
-                column=column,
-            )
+            what = f"mean_within of {column!r}, whose bounds are private"
+            rule = "it says where a mean lies between bounds that are not known yet"
+            remedy = "leave it out, or give bounds"
+            raise RequestError(what, rule, remedy, code="mean-within-beside-private-bounds", column=column)
     if len({bool(scope.get("person_columns")) for scope in _scopes(request)}) > 1:
-        raise RequestError(
-            "private bounds in questions with and without person_columns",
-            "bounds are learned once, from people's rows or from person columns",
-            "ask the two in requests of their own",
-            code="private-bounds-of-rows-and-people",
-        )
+        what = "private bounds in questions with and without person_columns"
+        rule = "bounds are learned once, from people's rows or from person columns"
+        raise RequestError(what, rule, "ask the two in requests of their own", code="private-bounds-of-rows-and-people")
 
 
 def _values(given: Any) -> list[Any]:

@@ -86,15 +86,10 @@ def settle_values(which: str, columns: Mapping[str, Any], values: Mapping[str, A
             )
         for value in own if isinstance(own, list) and name in values else ():
             if value not in values[name]:
-                raise RequestError(
-                    f"{value!r} of {name!r} in {which}",
-                    "values declares the values of this column, and it is not one of them",
-                    nearest(str(value), list(map(str, values[name]))),
-                    code="value-not-declared",
-                    which=which,
-                    column=name,
-                    value=value,
-                )
+                what = f"{value!r} of {name!r} in {which}"
+                rule = "values declares the values of this column, and it is not one of them"
+                remedy = nearest(str(value), list(map(str, values[name])))
+                raise RequestError(what, rule, remedy, code="value-not-declared", which=which, column=name, value=value)
         found[name] = values[name] if own is None else own
     return found
 
@@ -103,27 +98,19 @@ def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) 
     """The one pair of bounds of a column; refuses two that differ."""
     other = said.get(name)
     if own is not None and other is not None and own != other:
-        raise RequestError(
-            f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}",
-            "bounds that are said once hold for every answer",
-            f"leave one out: {setting(which, [name])}",
-            code="bounds-said-twice",
-            column=name,
-        )
+        what = f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}"
+        rule, remedy = "bounds that are said once hold for every answer", f"leave one out: {setting(which, [name])}"
+        raise RequestError(what, rule, remedy, code="bounds-said-twice", column=name)
     return own if own is not None else other
 
 
 def _unbounded(which: str, name: str, said: Said, where: str = "bounds") -> Pair:
     near = f" (bounds are said of {', '.join(map(repr, list(said)[:4]))})" if said else ""
     beside = "" if which == "regression" else f", or {setting(which, {name: [0, 100]})}"
-    raise RequestError(
-        f"{name!r} in {which} has no bounds{near}",
-        "every column needs two bounds, known without looking at the data",
-        f"write {setting(where, {name: [0, 100]})}{beside}",
-        code="column-without-bounds",
-        which=which,
-        column=name,
-    )
+    what = f"{name!r} in {which} has no bounds{near}"
+    rule = "every column needs two bounds, known without looking at the data"
+    remedy = f"write {setting(where, {name: [0, 100]})}{beside}"
+    raise RequestError(what, rule, remedy, code="column-without-bounds", which=which, column=name)
 
 
 def _shown(pair: Pair) -> str:
@@ -180,13 +167,9 @@ class Question(QuestionFields):
                     raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
         for column in self.complete:
             if column in self.missing:
-                raise RequestError(
-                    f"{column!r} in missing and in complete",
-                    "a column without missing values needs nothing that stands in for them",
-                    "leave one out",
-                    code="complete-beside-missing",
-                    column=column,
-                )
+                what = f"{column!r} in missing and in complete"
+                rule = "a column without missing values needs nothing that stands in for them"
+                raise RequestError(what, rule, "leave one out", code="complete-beside-missing", column=column)
         for limit in ("groups_per_unit", "values_per_unit"):
             if getattr(self, limit) is not None:
                 self._check_limit(limit)
@@ -207,28 +190,18 @@ class Question(QuestionFields):
             self._check_error()
         if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
-            raise RequestError(
-                "nothing is asked for",
-                rule,
-                f"add sums, means or count, such as {setting('count', True)}",
-                code="nothing-asked",
-            )
+            remedy = f"add sums, means or count, such as {setting('count', True)}"
+            raise RequestError("nothing is asked for", rule, remedy, code="nothing-asked")
         if self.marginals and self.values_per_unit not in (None, 1):
-            raise RequestError(
-                "marginals with values_per_unit",
-                "a person is in one cell of each table",
-                "leave it out",
-                code="marginals-with-several-values",
-            )
+            what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
+            raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
         if self.histograms or self.proportions:
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
+            what, rule = f"values_per_unit={self.values_per_unit} without histograms", "it applies only to histograms"
+            remedy = "leave it out"
             raise RequestError(
-                f"values_per_unit={self.values_per_unit} without histograms",
-                "it applies only to histograms",
-                "leave it out",
-                code="values-per-unit-without-histograms",
-                values_per_unit=self.values_per_unit,
+                what, rule, remedy, code="values-per-unit-without-histograms", values_per_unit=self.values_per_unit
             )
 
     @property
@@ -256,26 +229,15 @@ class Question(QuestionFields):
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""
         if not (is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
-            raise RequestError(
-                f"error_at_most={self.error_at_most!r}",
-                "it is a standard error above 0",
-                f"write {setting('error_at_most', 50)}",
-                code="error-limit-not-positive",
-            )
+            what, rule = f"error_at_most={self.error_at_most!r}", "it is a standard error above 0"
+            raise RequestError(what, rule, f"write {setting('error_at_most', 50)}", code="error-limit-not-positive")
         if self.share is not None:
-            raise RequestError(
-                "error_at_most beside share",
-                "either says how much of the guarantee a question takes",
-                "leave one out",
-                code="error-limit-beside-share",
-            )
+            rule = "either says how much of the guarantee a question takes"
+            raise RequestError("error_at_most beside share", rule, "leave one out", code="error-limit-beside-share")
         if not (self.sums or self.count or self.histograms or self.proportions):
-            raise RequestError(
-                "error_at_most of means alone",
-                "the error of a mean depends on how many it is over, which is not known beforehand",
-                "ask for sums or counts too, or choose weights",
-                code="error-limit-of-means-alone",
-            )
+            rule = "the error of a mean depends on how many it is over, which is not known beforehand"
+            remedy = "ask for sums or counts too, or choose weights"
+            raise RequestError("error_at_most of means alone", rule, remedy, code="error-limit-of-means-alone")
 
     def _check_limit(self, name: str, most: int | None = None) -> None:
         """Limits are whole numbers, and are kept as Python's own."""
@@ -290,12 +252,10 @@ class Question(QuestionFields):
         if None not in counted and not any(map(is_found, counted)):
             _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
         if len(counted) > 1 or self.columns_of_numbers or self.marginals:
-            raise RequestError(
-                "a histogram together with other answers in one question",
-                "each histogram must be its own question",
-                f"write a {setting('question')} for each, or ask for them outside the questions",
-                code="histogram-beside-other-answers",
-            )
+            what = "a histogram together with other answers in one question"
+            rule = "each histogram must be its own question"
+            remedy = f"write a {setting('question')} for each, or ask for them outside the questions"
+            raise RequestError(what, rule, remedy, code="histogram-beside-other-answers")
         if self.count == "rows":
             column = next(iter((*self.histograms, *self.proportions)))
             raise RequestError(
@@ -317,61 +277,40 @@ class Question(QuestionFields):
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
         if self.group_weights and not self.by:
-            raise RequestError(
-                "group_weights without groups",
-                "they apply only to groups",
-                f"declare them: {setting('by', ...)}",
-                code="group-weights-without-groups",
-            )
+            what, rule = "group_weights without groups", "they apply only to groups"
+            raise RequestError(what, rule, f"declare them: {setting('by', ...)}", code="group-weights-without-groups")
         if self.person_columns and unit is None:
-            raise RequestError(
-                "person_columns without a unit",
-                "they put together the rows of a person",
-                f"name the column that identifies people: {setting('unit', 'person')}",
-                code="person-columns-without-unit",
-            )
+            rule = "they put together the rows of a person"
+            remedy = f"name the column that identifies people: {setting('unit', 'person')}"
+            raise RequestError("person_columns without a unit", rule, remedy, code="person-columns-without-unit")
         if unit is None or self.person_columns:
             limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
             for name, value in ((name, getattr(self, name)) for name in limits):
                 if value not in (None, 1) and self.person_columns:
-                    raise RequestError(
-                        f"{name}={value} beside person_columns",
-                        "with person_columns each person is one row, in one group",
-                        "leave it out",
-                        code="limit-beside-person-columns",
-                        name=name,
-                        value=value,
-                    )
+                    what = f"{name}={value} beside person_columns"
+                    rule, remedy = "with person_columns each person is one row, in one group", "leave it out"
+                    raise RequestError(what, rule, remedy, code="limit-beside-person-columns", name=name, value=value)
                 if value not in (None, 1):
-                    raise RequestError(
-                        f"{name}={value} without a unit",
-                        "without a unit each row is a person",
-                        f"name the column that identifies people: {setting('unit', 'person')}",
-                        code="limit-without-unit",
-                        name=name,
-                        value=value,
-                    )
+                    what, rule = f"{name}={value} without a unit", "without a unit each row is a person"
+                    remedy = f"name the column that identifies people: {setting('unit', 'person')}"
+                    raise RequestError(what, rule, remedy, code="limit-without-unit", name=name, value=value)
             return
         moments = self.variances or self.covariance or self.regression
         over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
         over_rows = over_rows or ("moments over rows" if moments and self.mean_of == "rows" else "")
         over_rows = over_rows or ('count="rows"' if self.count == "rows" else "")
         if over_rows and self.rows_per_unit is None:
-            raise RequestError(
-                f"{over_rows} without rows_per_unit",
-                "a limit on the rows that count per person is needed",
+            what, rule = f"{over_rows} without rows_per_unit", "a limit on the rows that count per person is needed"
+            remedy = (
                 f"write {setting('rows_per_unit', 12)}, say, or as many as hardly anybody exceeds; or "
-                f"{setting('mean_of', 'units')} for the mean over people",
-                code="rows-per-unit-missing",
-                answer=over_rows,
+                f"{setting('mean_of', 'units')} for the mean over people"
             )
+            raise RequestError(what, rule, remedy, code="rows-per-unit-missing", answer=over_rows)
         if self.groups_per_unit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
+            what, rule = f"groups_per_unit={self.groups_per_unit} without groups", "it applies only to groups"
+            remedy = f"declare them: {setting('by', ...)}"
             raise RequestError(
-                f"groups_per_unit={self.groups_per_unit} without groups",
-                "it applies only to groups",
-                f"declare them: {setting('by', ...)}",
-                code="groups-per-unit-without-groups",
-                groups_per_unit=self.groups_per_unit,
+                what, rule, remedy, code="groups-per-unit-without-groups", groups_per_unit=self.groups_per_unit
             )
 
     @property
@@ -425,12 +364,7 @@ Question.__doc__ = f"{Question.__doc__}\n\n{described(Question)}\n"
 
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
+        rule, remedy = f"the number of declared {what} is {size}", f"write {setting(name, size)}, or less"
         raise RequestError(
-            f"{name}={value}",
-            f"the number of declared {what} is {size}",
-            f"write {setting(name, size)}, or less",
-            code="limit-exceeds-declared",
-            name=name,
-            value=value,
-            size=size,
+            f"{name}={value}", rule, remedy, code="limit-exceeds-declared", name=name, value=value, size=size
         )

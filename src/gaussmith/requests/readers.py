@@ -44,14 +44,10 @@ def read_bounds(which: str, bounds: Any) -> Any:
             checked[str(column)] = PRIVATE
             continue
         if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_plain(b) for b in pair)):
-            raise DomainError(
-                f"bounds of {column!r} = {pair!r}",
-                "every column needs two numbers, known without looking at the data",
-                f"write {setting(which, {column: [0, 100]})}, or {setting(which, {column: PRIVATE})}",
-                code="request-bounds-not-two-numbers",
-                column=column,
-                bounds=pair,
-            )
+            what = f"bounds of {column!r} = {pair!r}"
+            rule = "every column needs two numbers, known without looking at the data"
+            remedy = f"write {setting(which, {column: [0, 100]})}, or {setting(which, {column: PRIVATE})}"
+            raise DomainError(what, rule, remedy, code="request-bounds-not-two-numbers", column=column, bounds=pair)
         checked[str(column)] = (float(pair[0]), float(pair[1]))
     return checked
 
@@ -71,13 +67,9 @@ def read_several(which: str, columns: Any) -> dict[str, tuple[float, float] | No
     """Two columns or more, as `read_bounded`."""
     found = read_bounded(which, columns)
     if len(found) == 1:
-        raise RequestError(
-            f"{which} of one column, {next(iter(found))!r}",
-            "it needs two columns or more",
-            f"write {setting(which, ['age', 'bmi'])}, or variances for one column",
-            code="covariance-of-one-column",
-            which=which,
-        )
+        what = f"{which} of one column, {next(iter(found))!r}"
+        remedy = f"write {setting(which, ['age', 'bmi'])}, or variances for one column"
+        raise RequestError(what, "it needs two columns or more", remedy, code="covariance-of-one-column", which=which)
     return found
 
 
@@ -93,13 +85,9 @@ def read_regression(which: str, wanted: Any) -> dict[str, tuple[float, float] | 
     on = [on] if isinstance(on, str) else on
     named = isinstance(wanted, Mapping) and set(wanted) == {"of", "on"} and isinstance(wanted["of"], str)
     if not (named and _is_list(on) and on and all(isinstance(name, str) and name for name in on)):
-        raise RequestError(
-            f"{which}={wanted!r}"[:120],
-            "it must say which column is explained, and by which others",
-            f"write {setting('regression', {'of': 'income', 'on': ['age', 'bmi']})}",
-            code="request-regression-malformed",
-            regression=wanted,
-        )
+        what, rule = f"{which}={wanted!r}"[:120], "it must say which column is explained, and by which others"
+        remedy = f"write {setting('regression', {'of': 'income', 'on': ['age', 'bmi']})}"
+        raise RequestError(what, rule, remedy, code="request-regression-malformed", regression=wanted)
     names = [wanted["of"], *on]
     check_regression(names)
     return dict.fromkeys(names)
@@ -115,14 +103,10 @@ def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
     found = {}
     for column, values in columns.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-            raise DomainError(
-                f"values of {column!r} = {values!r}"[:120],
-                "list at least one value, chosen without looking at the data",
-                f"write {setting(which, {column: words_of(values, EXAMPLE)})}",
-                code="histogram-values-not-listed",
-                column=column,
-                values=values,
-            )
+            what = f"values of {column!r} = {values!r}"[:120]
+            rule = "list at least one value, chosen without looking at the data"
+            remedy = f"write {setting(which, {column: words_of(values, EXAMPLE)})}"
+            raise DomainError(what, rule, remedy, code="histogram-values-not-listed", column=column, values=values)
         found[str(column)] = read_dates(values)
     return found
 
@@ -157,14 +141,8 @@ def read_keys(which: str, by: Any) -> Any:
             if isinstance(keys, str) and not is_found(keys) and column not in cells:
                 remedy = f"write {setting('by', {column: words_of(keys, EXAMPLE)})}"
                 what = f"keys of {column!r} = {keys!r}"[:120]
-                raise DomainError(
-                    what,
-                    "its keys are a list of at least one",
-                    remedy,
-                    code="keys-not-listed",
-                    column=column,
-                    values=keys,
-                )
+                rule = "its keys are a list of at least one"
+                raise DomainError(what, rule, remedy, code="keys-not-listed", column=column, values=keys)
         read = {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
         return {**read, **cells}
     if isinstance(by, str) and by:
@@ -275,13 +253,10 @@ def read_guarantee(given: Any) -> Guarantee:
         return given
     if not isinstance(given, Mapping):
         shown = f"={given!r}"[:100] if isinstance(given, str | int | float) else f" of type {type(given).__name__}"
-        raise RequestError(
-            "no guarantee" if given is None else f"guarantee{shown}",
-            "a request must say how well people are protected",
-            f"write {setting('guarantee', {'epsilon': 1, 'delta': 1e-6})}",
-            code="request-without-guarantee",
-            guarantee=given,
-        )
+        what = "no guarantee" if given is None else f"guarantee{shown}"
+        rule = "a request must say how well people are protected"
+        remedy = f"write {setting('guarantee', {'epsilon': 1, 'delta': 1e-6})}"
+        raise RequestError(what, rule, remedy, code="request-without-guarantee", guarantee=given)
     for key in given:
         if key not in STATED:
             what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
@@ -438,12 +413,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         what = f"request file {without_secrets(path)!r}" + (f", line {number[1]}" if number else "")
         shown = f"\n    {without_secrets(line)}"[:100] if line else ""
         remedy = _meant_in_toml(line)
+        rule = f"it is not TOML: {problem}"
         raise RequestError(
-            f"{what}{shown}",
-            f"it is not TOML: {problem}",
-            remedy,
-            code="request-file-not-toml",
-            file=without_secrets(path),
+            f"{what}{shown}", rule, remedy, code="request-file-not-toml", file=without_secrets(path)
         ) from None
 
 

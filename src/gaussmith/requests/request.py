@@ -114,25 +114,15 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
         if request.keys_first:
-            raise RequestError(
-                "targets beside keys_first",
-                "errors follow from the keys that are shown, which are not known before the release",
-                "leave keys_first out, or state a guarantee",
-                code="targets-beside-keys-first",
-            )
-        raise RequestError(
-            "targets beside private bounds",
-            "errors follow from bounds, which are not known before the release",
-            "give bounds, or state a guarantee",
-            code="targets-beside-private-bounds",
-        )
+            rule = "errors follow from the keys that are shown, which are not known before the release"
+            remedy = "leave keys_first out, or state a guarantee"
+            raise RequestError("targets beside keys_first", rule, remedy, code="targets-beside-keys-first")
+        what = "targets beside private bounds"
+        rule = "errors follow from bounds, which are not known before the release"
+        raise RequestError(what, rule, "give bounds, or state a guarantee", code="targets-beside-private-bounds")
     if any(limit is not None for limit in _limits(request)):
-        raise RequestError(
-            "targets beside error_at_most",
-            "both say how large an error may be",
-            "leave error_at_most out of the questions",
-            code="targets-beside-error-limits",
-        )
+        what, rule = "targets beside error_at_most", "both say how large an error may be"
+        raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
     mu = request.guarantee.mu * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
         stated = _as_stated(request.guarantee, mu * (1 + CLOSE / 2), wanted)
@@ -152,12 +142,8 @@ def _limits(request: Request) -> list[Any]:
 
 def _check_targets(targets: Any) -> dict[str, float]:
     if not isinstance(targets, Mapping) or not targets:
-        raise RequestError(
-            f"targets={targets!r}"[:120],
-            "they must map answers to standard errors",
-            'write {"age_mean": 0.5}',
-            code="targets-not-a-mapping",
-        )
+        rule = "they must map answers to standard errors"
+        raise RequestError(f"targets={targets!r}"[:120], rule, 'write {"age_mean": 0.5}', code="targets-not-a-mapping")
     for name, target in targets.items():
         if not (is_number(target) and 0 < target < math.inf):
             rule, remedy = "a target is a standard error above 0, in the units of the answer", "write 0.5"
@@ -201,21 +187,13 @@ def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) ->
             return Guarantee(epsilon=epsilon, delta=guarantee.delta)
     except GuaranteeError:
         raise _out_of_reach(targets) from None
-    raise RequestError(
-        "targets that need no ε at this δ",
-        f"δ = {guarantee.delta:g} alone already allows smaller errors",
-        "state a smaller δ, or state the guarantee as μ",
-        code="targets-met-by-delta",
-    )
+    what, rule = "targets that need no ε at this δ", f"δ = {guarantee.delta:g} alone already allows smaller errors"
+    raise RequestError(what, rule, "state a smaller δ, or state the guarantee as μ", code="targets-met-by-delta")
 
 
 def _out_of_reach(targets: Mapping[str, float]) -> RequestError:
-    return RequestError(
-        f"targets {dict(targets)!r}"[:120],
-        "no guarantee that can be stated keeps them",
-        "allow larger errors, or ask about more rows",
-        code="targets-out-of-reach",
-    )
+    what, rule = f"targets {dict(targets)!r}"[:120], "no guarantee that can be stated keeps them"
+    return RequestError(what, rule, "allow larger errors, or ask about more rows", code="targets-out-of-reach")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -453,13 +431,9 @@ class Request(AccuracyFirst, RequestFields):
                 raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
             questions.append(question)
         if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
-            raise RequestError(
-                f"unit={self.unit!r} is derived in several ways",
-                "one column names the people of all questions",
-                "derive it once, above the questions",
-                code="unit-derived-in-several-ways",
-                unit=self.unit,
-            )
+            what = f"unit={self.unit!r} is derived in several ways"
+            rule, remedy = "one column names the people of all questions", "derive it once, above the questions"
+            raise RequestError(what, rule, remedy, code="unit-derived-in-several-ways", unit=self.unit)
         refuse_unasked([*read_missing("missing", self.missing), *self.complete], self.mean_within, questions)
         return questions
 
@@ -563,13 +537,10 @@ def _refusal(
         for i, (m, price) in enumerate(zip(choices, prices, strict=True))
     ]
     told = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    rule = f"a person may {may}, and counts in at most so many: those with the most of their rows"
+    remedy = f"write {setting(limit, choices[0])}{told.removeprefix(str(choices[0]))}"
     return RequestError(
-        f"{what} with a unit, without {limit}",
-        f"a person may {may}, and counts in at most so many: those with the most of their rows",
-        f"write {setting(limit, choices[0])}{told.removeprefix(str(choices[0]))}",
-        code="limit-not-given",
-        limit=limit,
-        size=size,
+        f"{what} with a unit, without {limit}", rule, remedy, code="limit-not-given", limit=limit, size=size
     )
 
 
