@@ -5,6 +5,7 @@
     check_probability        a number strictly between 0 and 1             → float
     check_coordinate_names   one name per coordinate, no name twice        → tuple, or None
     is_whole, is_number      what counts as a number, for callers that write their own message
+    is_list, repeated        what counts as a list; what is in it twice
     checks_arguments         a public function whose arguments have other names, or are too few or too many
 
 True and False are not numbers here: Python treats them as 1 and 0, but as an argument they are a mistake. Numpy
@@ -58,6 +59,29 @@ def is_number(value: object) -> TypeGuard[float]:
         return not math.isnan(float(value))
     except OverflowError:
         return False
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether this is a list, a tuple or another sequence, but no text.
+
+    >>> is_list(["a"]), is_list(("a",)), is_list("a"), is_list({"a"})
+    (True, True, False, False)
+    """
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def repeated(values: Iterable[T]) -> T | None:
+    """The first value that was there before; None where all differ.
+
+    >>> repeated(["a", "b", "a"]), repeated(["a", "b"])
+    ('a', None)
+    """
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 def meant(value: object, low: int, high: int | None = None) -> int:
@@ -161,11 +185,8 @@ def check_coordinate_names(
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
         remedy = "give one name per coordinate"
         raise error(what, rule, remedy, code="names-do-not-match-coordinates", names=len(names), coordinates=size)
-    known: set[Any] = set()
-    for name in names:
-        if name in known:
-            raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
-        known.add(name)
+    if (name := repeated(names)) is not None:
+        raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
     return tuple(names)
 
 

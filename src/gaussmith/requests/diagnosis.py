@@ -21,8 +21,7 @@ from gaussmith.domains.features import (
     BoundedColumn,
 )
 from gaussmith.domains.groups import Groups
-from gaussmith.errors import RequestError
-from gaussmith.notations import setting
+from gaussmith.errors import RequestError, wrong_value
 from gaussmith.planning.joining import placed_again
 from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import cell_names
@@ -56,9 +55,8 @@ def read_diagnose(diagnose: Any) -> bool | list[str]:
     if isinstance(diagnose, list | tuple) and diagnose and all(isinstance(column, str) for column in diagnose):
         return list(diagnose)
     if not isinstance(diagnose, bool):
-        what, rule = f"diagnose={diagnose!r}"[:120], "it is true, false, or a list of columns"
-        remedy = f"write {setting('diagnose', True)}"
-        raise RequestError(what, rule, remedy, code="diagnose-not-boolean", diagnose=diagnose)
+        rule = "it is true, false, or a list of columns"
+        raise wrong_value("diagnose", diagnose, rule, True, code="diagnose-not-boolean")
     return diagnose
 
 

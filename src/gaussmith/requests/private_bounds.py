@@ -15,16 +15,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import is_number
-from gaussmith.errors import RequestError, nearest
+from gaussmith.errors import RequestError, nearest, wrong_value
 from gaussmith.notations import setting
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS as ANSWERS_RULE
 from gaussmith.planning.staging import StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import PRIVATE, read_all_bins
+from gaussmith.requests.bins import is_private
 from gaussmith.requests.fields import Fields
 from gaussmith.requests.question import Question, settle_values
-from gaussmith.requests.readers import is_found, read_counted, read_values
+from gaussmith.requests.readers import is_found, read_all_bins, read_counted, read_values
 from gaussmith.statistics.registry import asked_by_field
 
 if TYPE_CHECKING:
@@ -56,11 +56,6 @@ Scope = dict[str, Any]
 """What a request says itself, or one of its questions, as it was written."""
 
 
-def is_private(given: Any) -> bool:
-    """Whether this stands for bounds that are learned."""
-    return isinstance(given, str) and given == PRIVATE
-
-
 def private_columns(request: Request) -> list[tuple[str, str]]:
     """The columns whose bounds are learned, each with "value" (of one row) or "total" (of a person's rows)."""
     found = dict.fromkeys(target for scope in _scopes(request) for target in _targets(request, scope))
@@ -71,9 +66,8 @@ def read_budget(request: Request, is_staged: bool, keys_first: bool = False) -> 
     """The shares of μ² of the stages; refuses those that are no shares, or that nothing would use."""
     budget: Any = request.budget
     if not isinstance(budget, Mapping):
-        what, rule = f"budget={budget!r}"[:120], "it must map stages to their shares of the budget"
-        example = f"write {setting('budget', {'bounds': 0.1})}"
-        raise RequestError(what, rule, example, code="budget-not-a-mapping", budget=budget)
+        rule = "it must map stages to their shares of the budget"
+        raise wrong_value("budget", budget, rule, {"bounds": 0.1}, code="budget-not-a-mapping")
     for name, share in budget.items():
         if name not in DEFAULTS:
             what, rule = f"budget of {name!r}", "the stages that have a share are bounds, zooms, clipped and keys"

@@ -8,18 +8,15 @@ from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any
 
-from gaussmith.checks import check_whole, meant
 from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions.grammar import parse
 from gaussmith.notations import setting
 from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
-from gaussmith.requests.fields import MEANS_OF, QuestionFields, described
+from gaussmith.requests.fields import QuestionFields, described
 from gaussmith.requests.readers import (
     OF_BOUNDED,
     READERS,
     fill_absent,
     is_found,
-    is_plain,
     read_counted,
     read_keys,
     refuse_unknown,
@@ -143,66 +140,23 @@ class Question(QuestionFields):
                 object.__setattr__(self, name, read(name, given))
         if (self.means or self.mean_within != {}) and not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
-        if not isinstance(self.count, bool) and self.count != "rows":
-            what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
-            raise RequestError(what, rule, f"write {setting('count', True)}", code="unknown-count", count=self.count)
-        if self.mean_of not in MEANS_OF:
-            rule, remedy = 'it must be "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
-            raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
-        if self.where is not None and not isinstance(self.where, str):
-            what, rule = f"where={self.where!r}", "a filter must be text"
-            remedy = f"write {setting('where', 'age >= 18')}"
-            raise RequestError(what, rule, remedy, code="where-not-text", where=self.where)
-        for formula in self.person_columns.values():
-            parse(formula, of_people=True)
-        for text in (*self.columns.values(), self.where):
-            if text is not None:
-                parse(text)  # names of columns and their kinds are checked when the source is there
-        asked = self.columns_of_numbers
-        for which, columns in (("missing", self.missing), ("complete", self.complete)):
-            for column in columns:
-                if column not in asked:
-                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
-                    remedy = nearest(str(column), asked)
-                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-        for column in self.complete:
-            if column in self.missing:
-                what = f"{column!r} in missing and in complete"
-                rule = "a column without missing values needs nothing that stands in for them"
-                raise RequestError(what, rule, "leave one out", code="complete-beside-missing", column=column)
-        for limit in ("groups_per_unit", "values_per_unit"):
-            if getattr(self, limit) is not None:
-                self._check_limit(limit)
-        if self.finds:
-            self._check_found()
-        lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
-        if self.by and all(isinstance(keys, list | Bins) for keys in lists):  # others are refused as no keys at all
-            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
-        if self.rows_per_unit is not None:
-            self._check_limit("rows_per_unit", 1 << 20)
-        if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
-            what, rule = f"name={self.name!r}", "the name of a question must be printable text"
-            raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
-        if self.share is not None and not (is_plain(self.share) and 0 < self.share < math.inf):
-            what, rule = f"share={self.share!r}", "a share must be a number above 0"
-            raise RequestError(what, rule, f"write {setting('share', 2)}", code="share-not-positive", share=self.share)
+        self._check_missing()
+        self._check_groups()
         if self.error_at_most is not None:
             self._check_error()
         if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
             remedy = f"add sums, means or count, such as {setting('count', True)}"
             raise RequestError("nothing is asked for", rule, remedy, code="nothing-asked")
-        if self.marginals and self.values_per_unit not in (None, 1):
-            what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
-            raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
         if self.histograms or self.proportions:
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
+            if self.marginals:
+                what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
+                raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
             what, rule = f"values_per_unit={self.values_per_unit} without histograms", "it applies only to histograms"
-            remedy = "leave it out"
-            raise RequestError(
-                what, rule, remedy, code="values-per-unit-without-histograms", values_per_unit=self.values_per_unit
-            )
+            code = "values-per-unit-without-histograms"
+            raise RequestError(what, rule, "leave it out", code=code, values_per_unit=self.values_per_unit)
 
     @property
     def columns_of_numbers(self) -> list[str]:
@@ -220,17 +174,29 @@ class Question(QuestionFields):
         """Whether keys of its groups are found in the data."""
         return isinstance(self.by, Mapping) and any(map(is_found, self.by.values()))
 
-    def _check_found(self) -> None:
-        """Limits on found keys are whole numbers."""
-        self._check_limit("keys_at_least")
-        if self.top is not None:
-            self._check_limit("top")
+    def _check_missing(self) -> None:
+        """What is said of missing values is about columns that are asked for."""
+        asked = self.columns_of_numbers
+        for which in ("missing", "complete"):
+            for column in getattr(self, which):
+                if column not in asked:
+                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
+                    remedy = nearest(str(column), asked)
+                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+        for column in self.complete:
+            if column in self.missing:
+                what = f"{column!r} in missing and in complete"
+                rule = "a column without missing values needs nothing that stands in for them"
+                raise RequestError(what, rule, "leave one out", code="complete-beside-missing", column=column)
+
+    def _check_groups(self) -> None:
+        """There are as many declared groups as a person may be in; what are no keys at all is refused elsewhere."""
+        lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
+        if self.by and all(isinstance(keys, list | Bins) for keys in lists):
+            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
 
     def _check_error(self) -> None:
-        """A largest error is a number, and what it is about has a standard error that is known beforehand."""
-        if not (is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
-            what, rule = f"error_at_most={self.error_at_most!r}", "it is a standard error above 0"
-            raise RequestError(what, rule, f"write {setting('error_at_most', 50)}", code="error-limit-not-positive")
+        """What a largest error is about has a standard error that is known beforehand."""
         if self.share is not None:
             rule = "either says how much of the guarantee a question takes"
             raise RequestError("error_at_most beside share", rule, "leave one out", code="error-limit-beside-share")
@@ -238,13 +204,6 @@ class Question(QuestionFields):
             rule = "the error of a mean depends on how many it is over, which is not known beforehand"
             remedy = "ask for sums or counts too, or choose weights"
             raise RequestError("error_at_most of means alone", rule, remedy, code="error-limit-of-means-alone")
-
-    def _check_limit(self, name: str, most: int | None = None) -> None:
-        """Limits are whole numbers, and are kept as Python's own."""
-        given = getattr(self, name)
-        if type(given) is not int or not 1 <= given <= (most or given):
-            remedy = f"write {setting(name, meant(given, 1, most))}"
-            object.__setattr__(self, name, check_whole(name, given, 1, most, remedy=remedy))
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""

@@ -40,6 +40,7 @@ from gaussmith.requests.readers import (
     read_guarantee,
     read_missing,
     read_toml,
+    read_unit,
     refuse_paths,
     refuse_unasked,
     refuse_unknown,
@@ -236,9 +237,8 @@ class Request(AccuracyFirst, RequestFields):
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
-        if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
-            what, rule = f"unit={self.unit!r}", "it must be the name of a column"
-            raise RequestError(what, rule, f"write {setting('unit', 'person')}", code="unit-not-a-name", unit=self.unit)
+        if self.unit is not None:
+            read_unit("unit", self.unit)
         staged, clipped = plan_private(self)
         object.__setattr__(self, "plan", self._plan(clipped) if staged is None else staged)
 
