@@ -22,10 +22,9 @@ from gaussmith.planning.staging import ANSWERS as ANSWERS_RULE
 from gaussmith.planning.staging import StageStep
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import is_private
-from gaussmith.requests.fields import Fields
-from gaussmith.requests.question import Question, settle_values
-from gaussmith.requests.readers import is_found, read_all_bins, read_counted, read_values
-from gaussmith.statistics.registry import asked_by_field
+from gaussmith.requests.fields import SHARED
+from gaussmith.requests.question import Question, joined_fields
+from gaussmith.requests.readers import is_found
 
 if TYPE_CHECKING:
     from gaussmith.planning.learned_bounds import LearnBounds, Target
@@ -154,10 +153,8 @@ def _told_guess(targets: Sequence[Target]) -> str:
 
 def _scopes(request: Request) -> list[Scope]:
     """What is asked, as it was written: of each question with what the request says for all, or of the request."""
-    shared = {each.name: getattr(request, each.name) for each in fields(Question) if hasattr(request, each.name)}
-    if not request.questions:
-        return [shared]
-    return [{**shared, **own, **_joined(shared, own)} for own in _own_questions(request)]
+    shared = {name: getattr(request, name) for name in SHARED}
+    return [joined_fields(shared, own) for own in _own_questions(request)] or [shared]
 
 
 def _own_questions(request: Request) -> list[Scope]:
@@ -165,18 +162,6 @@ def _own_questions(request: Request) -> list[Scope]:
     for each in request.questions:
         own = each.given() if isinstance(each, Question) else each
         found.append(dict(own) if isinstance(own, Mapping) else {})  # what is no table is refused by the request
-    return found
-
-
-def _joined(shared: Scope, own: Scope) -> Scope:
-    """What a question and the request say together: bounds, filters and derived columns."""
-    found: Scope = {}
-    for name in ("bounds", "total_bounds", "columns", "person_columns"):
-        both = (shared.get(name) or {}, own.get(name) or {})
-        if all(isinstance(each, Mapping) for each in both):
-            found[name] = {**both[0], **both[1]}
-    if own.get("where") is not None and shared.get("where") is not None:
-        found["where"] = f"({shared['where']}) and ({own['where']})"
     return found
 
 
@@ -388,46 +373,3 @@ def _clamped(column: str, value: Any, learned: Learned) -> Any:
     """What stands in for a missing value, clipped as a value would be."""
     pair = learned.get((column, "value"))
     return value if pair is None or not is_number(value) else min(max(value, pair[0]), pair[1])
-
-
-# The answers of a request without questions, taken apart: sums, means and count together, each histogram by itself.
-
-ANSWERS = (*asked_by_field(), "medians", "count")
-"""The fields that ask for answers."""
-
-TOGETHER = "answers"
-"""The name of the sums, means and count of a request that has histograms too."""
-
-
-def questions_apart(request: Fields) -> list[dict[str, Any]]:
-    """A request's own answers as questions; empty where it has no histograms."""
-    if not (request.histograms or request.proportions):
-        return []
-    declared = {**read_all_bins("bins", request.bins), **read_values("values", request.values)}
-    counted = [
-        (field, column, values)
-        for field in COUNTED
-        for column, values in settle_values(field, read_counted(field, getattr(request, field)), declared).items()
-    ]
-    listed = [values for _, _, values in counted if not is_found(values)]
-    none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
-    others = {name: getattr(request, name) for name in ANSWERS if name not in (*COUNTED, "count")}
-    apart: list[dict[str, Any]] = []
-    if any(others.values()) or (request.count and not listed):
-        apart.append({**none, **others, "count": request.count, "name": TOGETHER})
-    count = request.count and not apart  # else the first histogram brings the number of people
-    given, longest = request.values_per_unit, max(map(len, listed), default=0)
-    for field, column, values in counted:
-        again = field == "proportions" and ("histograms", column) in [each[:2] for each in counted]
-        own = {**none, field: {column: values}, "name": f"{column} shares" if again else str(column)}
-        if is_found(values):
-            apart.append({**own, "values_per_unit": given})
-            continue
-        few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
-        apart.append({**own, "count": count, "values_per_unit": few, "weights": "equal"})
-        count = False
-    return apart
-
-
-COUNTED = ("histograms", "proportions")
-"""The fields that count the values of a column."""

@@ -9,16 +9,20 @@ from functools import cache, cached_property
 from typing import Any
 
 from gaussmith.errors import RequestError, nearest
+from gaussmith.expressions.grammar import parse
 from gaussmith.notations import setting
 from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
-from gaussmith.requests.fields import QuestionFields, described
+from gaussmith.requests.fields import Fields, QuestionFields, described
 from gaussmith.requests.readers import (
     OF_BOUNDED,
     READERS,
     fill_absent,
     is_found,
+    joined_columns,
+    read_all_bins,
+    read_complete,
     read_counted,
-    read_keys,
+    read_values,
     refuse_unknown,
 )
 from gaussmith.statistics.mean import read_mean_within
@@ -238,26 +242,10 @@ class Question(QuestionFields):
         if self.group_weights and not self.by:
             what, rule = "group_weights without groups", "they apply only to groups"
             raise RequestError(what, rule, f"declare them: {setting('by', ...)}", code="group-weights-without-groups")
-        if self.person_columns and unit is None:
-            rule = "they put together the rows of a person"
-            remedy = f"name the column that identifies people: {setting('unit', 'person')}"
-            raise RequestError("person_columns without a unit", rule, remedy, code="person-columns-without-unit")
         if unit is None or self.person_columns:
-            limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
-            for name, value in ((name, getattr(self, name)) for name in limits):
-                if value not in (None, 1) and self.person_columns:
-                    what = f"{name}={value} beside person_columns"
-                    rule, remedy = "with person_columns each person is one row, in one group", "leave it out"
-                    raise RequestError(what, rule, remedy, code="limit-beside-person-columns", name=name, value=value)
-                if value not in (None, 1):
-                    what, rule = f"{name}={value} without a unit", "without a unit each row is a person"
-                    remedy = f"name the column that identifies people: {setting('unit', 'person')}"
-                    raise RequestError(what, rule, remedy, code="limit-without-unit", name=name, value=value)
+            self._check_rows_are_people(unit)
             return
-        moments = self.variances or self.covariance or self.regression
-        over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
-        over_rows = over_rows or ("moments over rows" if moments and self.mean_of == "rows" else "")
-        over_rows = over_rows or ('count="rows"' if self.count == "rows" else "")
+        over_rows = self._over_rows()
         if over_rows and self.rows_per_unit is None:
             what, rule = f"{over_rows} without rows_per_unit", "a limit on the rows that count per person is needed"
             remedy = (
@@ -265,12 +253,36 @@ class Question(QuestionFields):
                 f"{setting('mean_of', 'units')} for the mean over people"
             )
             raise RequestError(what, rule, remedy, code="rows-per-unit-missing", answer=over_rows)
-        if self.groups_per_unit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
-            what, rule = f"groups_per_unit={self.groups_per_unit} without groups", "it applies only to groups"
-            remedy = f"declare them: {setting('by', ...)}"
-            raise RequestError(
-                what, rule, remedy, code="groups-per-unit-without-groups", groups_per_unit=self.groups_per_unit
-            )
+        limit = self.groups_per_unit
+        if limit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
+            what, rule = f"groups_per_unit={limit} without groups", "it applies only to groups"
+            remedy, code = f"declare them: {setting('by', ...)}", "groups-per-unit-without-groups"
+            raise RequestError(what, rule, remedy, code=code, groups_per_unit=limit)
+
+    def _check_rows_are_people(self, unit: str | None) -> None:
+        """Refuse limits on the rows of a person where each has one."""
+        named = f"name the column that identifies people: {setting('unit', 'person')}"
+        if unit is None and self.person_columns:
+            rule = "they put together the rows of a person"
+            raise RequestError("person_columns without a unit", rule, named, code="person-columns-without-unit")
+        for name in ("rows_per_unit", "groups_per_unit", "values_per_unit"):
+            value = getattr(self, name)
+            if value in (None, 1):
+                continue
+            if self.person_columns:
+                what = f"{name}={value} beside person_columns"
+                rule, remedy = "with person_columns each person is one row, in one group", "leave it out"
+                raise RequestError(what, rule, remedy, code="limit-beside-person-columns", name=name, value=value)
+            what, rule = f"{name}={value} without a unit", "without a unit each row is a person"
+            raise RequestError(what, rule, named, code="limit-without-unit", name=name, value=value)
+
+    def _over_rows(self) -> str:
+        """What is asked about rows of which a person may have several; empty where nothing is."""
+        if self.means and self.mean_of == "rows":
+            return "means over rows"
+        if (self.variances or self.covariance or self.regression) and self.mean_of == "rows":
+            return "moments over rows"
+        return 'count="rows"' if self.count == "rows" else ""
 
     @property
     def is_over_rows(self) -> bool:
@@ -281,16 +293,16 @@ class Question(QuestionFields):
         """The same where every column has its bounds or values, beside it or said once; refuses what has none."""
         bounds, totals = ({} if isinstance(said, str) else said for said in (self.bounds, self.total_bounds))
         found: dict[str, Any] = {}
-        for name, read in READERS.items():
-            own = getattr(self, name)
+        for name, own in self._bounded().items():
             if name == "sums" and unit is not None:
                 found[name] = settle_totals(own, bounds, totals, self.rows_per_unit)
-            elif read in OF_BOUNDED:
+            else:
                 of_rows = totals if name == "sums" else {}  # where a row is a person, its total is the row
                 found[name] = settle_rows(name, own, {**of_rows, **bounds})
-            elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
-                cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
-                found[name] = settle_values(name, own, {**self.values, **cells})
+        for name in ("histograms", "proportions", "by"):
+            if isinstance(own := getattr(self, name), Mapping):
+                cells = {column: edges for column, edges in self.bins.items() if own.get(column, ()) is None}
+                found[name] = settle_values(name, own, {**cells, **self.values})
         if self.quantiles or self.medians:
             found["quantiles"] = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
             found["medians"] = {}
@@ -327,3 +339,74 @@ def _check_fits(name: str, value: int, size: int, what: str) -> None:
         raise RequestError(
             f"{name}={value}", rule, remedy, code="limit-exceeds-declared", name=name, value=value, size=size
         )
+
+
+# The questions of a request: its own fields and those of each question; or, without questions, its answers taken apart:
+# sums, means and count together, each histogram by itself.
+
+ANSWERS = (*asked_by_field(), "medians", "count")
+"""The fields that ask for answers."""
+
+TOGETHER = "answers"
+"""The name of the sums, means and count of a request that has histograms too."""
+
+
+def joined_fields(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says for all questions and one of them itself, which comes first; both filters, all columns."""
+    fields = {**shared, **own}
+    if own.get("where") is not None and shared["where"] is not None:
+        for text in (shared["where"], own["where"]):
+            parse(text)  # each by itself: brackets of one must not close those of the other
+        fields["where"] = f"({shared['where']}) and ({own['where']})"
+    for which in ("columns", "person_columns"):
+        if own.get(which) and shared[which]:
+            fields[which] = joined_columns(shared[which], own[which])
+    for name in ("bounds", "total_bounds", "values", "bins"):
+        if isinstance(shared[name], Mapping) and isinstance(own.get(name), Mapping):
+            fields[name] = {**shared[name], **own[name]}
+    return fields | (_of_asked(shared, own) if own else {})
+
+
+def _of_asked(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says of missing values and of means, of the columns that a question asks for."""
+    named = [name for name in ANSWERS if name not in ("count", "marginals") and own.get(name)]
+    asked = {column for name in named for column in READERS[name](name, own[name])}
+    found: dict[str, Any] = {"complete": [c for c in read_complete("complete", shared["complete"]) if c in asked]}
+    for name, columns in (("missing", asked), ("mean_within", own.get("means") or ())):
+        if isinstance(shared[name], Mapping):
+            found[name] = {column: said for column, said in shared[name].items() if column in columns}
+    return {name: value for name, value in found.items() if name not in own}
+
+
+def questions_apart(request: Fields) -> list[dict[str, Any]]:
+    """A request's own answers as questions; empty where it has no histograms."""
+    if not (request.histograms or request.proportions):
+        return []
+    declared = {**read_all_bins("bins", request.bins), **read_values("values", request.values)}
+    counted = [
+        (field, column, values)
+        for field in COUNTED
+        for column, values in settle_values(field, read_counted(field, getattr(request, field)), declared).items()
+    ]
+    listed = [values for _, _, values in counted if not is_found(values)]
+    none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
+    others = {name: getattr(request, name) for name in ANSWERS if name not in (*COUNTED, "count")}
+    apart: list[dict[str, Any]] = []
+    if any(others.values()) or (request.count and not listed):
+        apart.append({**none, **others, "count": request.count, "name": TOGETHER})
+    count = request.count and not apart  # else the first histogram brings the number of people
+    given, longest = request.values_per_unit, max(map(len, listed), default=0)
+    for field, column, values in counted:
+        again = field == "proportions" and ("histograms", column) in [each[:2] for each in counted]
+        own = {**none, field: {column: values}, "name": f"{column} shares" if again else str(column)}
+        if is_found(values):
+            apart.append({**own, "values_per_unit": given})
+            continue
+        few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
+        apart.append({**own, "count": count, "values_per_unit": few, "weights": "equal"})
+        count = False
+    return apart
+
+
+COUNTED = ("histograms", "proportions")
+"""The fields that count the values of a column."""

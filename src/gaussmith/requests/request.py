@@ -15,7 +15,6 @@ from gaussmith.checks import is_number
 from gaussmith.engines.addresses import read_source, with_path, without_secrets
 from gaussmith.errors import GaussmithError, GuaranteeError, RequestError, meant_names, nearest
 from gaussmith.expressions.formulas import same_meaning
-from gaussmith.expressions.grammar import parse
 from gaussmith.notations import TOML, notation, setting, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import read_about
@@ -29,14 +28,10 @@ from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described
 from gaussmith.requests.private_bins import plan_private
-from gaussmith.requests.private_bounds import ANSWERS, TOGETHER, questions_apart
-from gaussmith.requests.question import Question
+from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
-    READERS,
     fill_absent,
-    joined_columns,
     misplaced,
-    read_complete,
     read_guarantee,
     read_missing,
     read_toml,
@@ -71,40 +66,6 @@ MAX_ROUNDS = 20
 
 CLOSE = 1e-6
 """How close the guarantee comes to the least one, as a share of μ."""
-
-
-class AccuracyFirst:
-    """What a request says when accuracy is stated first."""
-
-    def guarantee_for(self, targets: Mapping[str, float], rows: int | None = None) -> Guarantee:
-        """The least ε at the stated δ (or μ, or ρ) at which no standard error exceeds its target.
-
-        Targets are standard errors in the units of the answers, as `plan.errors` states them (± at 95 % is 1.96 times
-        as much); means need an estimate of the number of rows. An answer of several questions keeps it in all.
-
-        >>> import gaussmith as gm
-        >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
-        >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
-        >>> round(least.epsilon, 2), least.delta
-        (0.87, 1e-06)
-        """
-        return least_guarantee(cast("Request", self), targets, rows)
-
-    def cost_of_missing(self) -> float:
-        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
-
-        Without it, `complete` would have to name every column. The same request is planned with that promise.
-        """
-        request = cast("Request", self)
-        plan = request.plan
-        asked = dict.fromkeys(name for query in plan.queries if query.row_rule for name in query.row_rule.present)
-        if not asked:
-            return 1.0
-        promised = [*request.complete, *(name for name in asked if name not in request.complete)]
-        questions = [dict(each.given() if isinstance(each, Question) else each) for each in request.questions]
-        for each in questions:
-            each.pop("complete", None)
-        return plan.total_variance / replace(request, complete=promised, questions=questions).plan.total_variance
 
 
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
@@ -198,7 +159,7 @@ def _out_of_reach(targets: Mapping[str, float]) -> RequestError:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request(AccuracyFirst, RequestFields):
+class Request(RequestFields):
     """A request about one table: its source, what to release and how well people are protected; the rest is optional.
 
     With `questions`, the other fields are defaults for all of them; if both have a filter, both apply
@@ -265,6 +226,36 @@ class Request(AccuracyFirst, RequestFields):
                     said.append((each.name, repr(value)))
         return said
 
+    def guarantee_for(self, targets: Mapping[str, float], rows: int | None = None) -> Guarantee:
+        """The least ε at the stated δ (or μ, or ρ) at which no standard error exceeds its target.
+
+        Targets are standard errors in the units of the answers, as `plan.errors` states them (± at 95 % is 1.96 times
+        as much); means need an estimate of the number of rows. An answer of several questions keeps it in all.
+
+        >>> import gaussmith as gm
+        >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
+        >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
+        >>> round(least.epsilon, 2), least.delta
+        (0.87, 1e-06)
+        """
+        return least_guarantee(self, targets, rows)
+
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        rules = [query.row_rule for query in self.plan.queries if query.row_rule is not None]
+        asked = [name for rule in rules for name in rule.present]
+        if not asked:
+            return 1.0
+        promised = list(dict.fromkeys([*self.complete, *asked]))
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
+        for each in questions:
+            each.pop("complete", None)
+        complete = replace(self, complete=promised, questions=questions).plan
+        return self.plan.total_variance / complete.total_variance
+
     def splits(self) -> list[dict[str, float]]:
         """How each question says that the guarantee is split: its share, or the errors that it may have."""
         each = [vars(question) if isinstance(question, Question) else question for question in self.questions]
@@ -272,28 +263,8 @@ class Request(AccuracyFirst, RequestFields):
         return [{name: float(fields[name]) for name in split if fields.get(name) is not None} for fields in each]
 
     def _question(self, own: Mapping[str, Any]) -> Question:
-        """The request's own fields and those of a question, which come first; both filters and all derived columns."""
-        fields = {name: getattr(self, name) for name in SHARED} | dict(own)
-        if own.get("where") is not None and self.where is not None:
-            for text in (self.where, own["where"]):
-                parse(text)  # each by itself: brackets of one must not close those of the other
-            fields["where"] = f"({self.where}) and ({own['where']})"
-        for which in ("columns", "person_columns"):
-            if own.get(which) and getattr(self, which):
-                fields[which] = joined_columns(getattr(self, which), own[which])
-        named = [name for name in ANSWERS if name not in ("count", "marginals") and own.get(name)]
-        asked = {column for name in named for column in READERS[name](name, own[name])}
-        if own and "missing" not in own and isinstance(self.missing, Mapping):
-            fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
-        if own and "complete" not in own:
-            fields["complete"] = [column for column in read_complete("complete", self.complete) if column in asked]
-        if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
-            means = own.get("means", ())
-            fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        for name in ("bounds", "total_bounds", "values", "bins"):
-            shared = getattr(self, name)
-            if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
-                fields[name] = {**shared, **own[name]}
+        """The request's own fields and those of a question, settled."""
+        fields = joined_fields({name: getattr(self, name) for name in SHARED}, own)
         question = Question(**ask_found_values(fields, self.unit))
         return question.settled(None if question.person_columns else self.unit)
 
@@ -317,47 +288,51 @@ class Request(AccuracyFirst, RequestFields):
     def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
         """The plan of these questions, which state their limits."""
         check_found(questions, self.neighbours, self.keys_delta)
-        shared = any(question.share is not None for question in questions)
-        finding = [i for i, question in enumerate(questions) if question.finds]
-        filled = [never_missing_in(question, self.source) for question in questions]
-        plain = [(i, question) for i, question in enumerate(questions) if i not in finding]
-        owners = [(i, part) for i, question in plain for part in parts_of(question, filled[i])]
-        sets = merge([part for _, part in owners], apart=shared)
-        parts = [unite([owners[k][1] for k in members]) for members in sets]
-        at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
-        asking = [{owners[k][0] for k in members} for members in sets]
-        guarantee, spent, checks = self.guarantee, [], []
+        guarantee, checks, spent = self.guarantee, [], []
         if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
             checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
             guarantee, sliver = split_sliver(self.guarantee, float(clipped))
-        if finding:
+        if finding := [i for i, question in enumerate(questions) if question.finds]:
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
             guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
-        queries: list[Query] = []
-        if plain:
-            queries = (
-                self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
-            )
-        places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
-        parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
+        queries, places = self._together(questions, guarantee)
         for which, (i, share, kappa) in enumerate(spent):
-            found = found_parts(questions[i], self.unit, filled[i])
-            places[i], parts_in[i] = [(len(queries) + k, part) for k, part in enumerate(found)], found
+            found = found_parts(questions[i], self.unit, never_missing_in(questions[i], self.source))
+            places[i] = slot_of(questions[i], found, [(len(queries) + k, part) for k, part in enumerate(found)])
             queries += plan_found(questions[i], found, self.unit, share, kappa, which)
-        slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
+        slots = [places[i] for i in range(len(questions))]
         if checks:
             slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
             slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
             diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
             queries = beside(queries, diagnose, float(clipped))
-        made = Plan(
-            self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=cast("About | None", self.about)
-        )
+        about = cast("About | None", self.about)
+        made = Plan(self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=about)
         if not made.noises:
             raise refused_count()
         return made.certified()
+
+    def _together(self, questions: Sequence[Question], guarantee: Guarantee) -> tuple[list[Query], dict[int, Slot]]:
+        """The queries of the questions about declared groups, or none, and where the answers of each are in them."""
+        own = {
+            i: parts_of(question, never_missing_in(question, self.source))
+            for i, question in enumerate(questions)
+            if not question.finds
+        }
+        owners = [(i, part) for i, parts in own.items() for part in parts]
+        shared = any(question.share is not None for question in questions)
+        sets = merge([part for _, part in owners], apart=shared)
+        united = [unite([owners[k][1] for k in members]) for members in sets]
+        asking = [{owners[k][0] for k in members} for members in sets]
+        if not owners:
+            return [], {}
+        queries = (
+            self._shared(questions, united, asking, guarantee) if shared else self._tied(united, asking, guarantee)
+        )
+        at = {owners[k][1]: (j, united[j]) for j, members in enumerate(sets) for k in members}
+        return queries, {i: slot_of(questions[i], parts, [at[part] for part in parts]) for i, parts in own.items()}
 
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
