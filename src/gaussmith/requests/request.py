@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gaussmith.checks import is_number
+from gaussmith.checks import is_number, repeated
 from gaussmith.engines.addresses import read_source, with_path, without_secrets
 from gaussmith.errors import GaussmithError, GuaranteeError, RequestError, meant_names, nearest
 from gaussmith.expressions.formulas import same_meaning
@@ -19,7 +19,7 @@ from gaussmith.notations import TOML, notation, setting, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
-from gaussmith.planning.joining import Questions, everybody_of, placed_again, scales_of
+from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
@@ -117,11 +117,7 @@ def _excess(request: Request, targets: Mapping[str, float], rows: int | None) ->
     """The largest standard error over its target; refuses answers that are not asked for."""
     stated: dict[str, list[float]] = {}
     for question in request.plan:
-        needs_rows = any(
-            divided and str(name) in targets
-            for piece in question.pieces
-            for divided, name in zip(piece.answers.divided.tolist(), piece.names, strict=True)
-        )
+        needs_rows = not divided_names(question).isdisjoint(targets)
         errors = question.errors(rows if needs_rows or rows else 1)  # others do not depend on it
         for name, error in errors.items():
             stated.setdefault(str(name), []).append(float(error))
@@ -134,6 +130,16 @@ def _excess(request: Request, targets: Mapping[str, float], rows: int | None) ->
         rule, remedy = "it is public and has no error", "leave it out"
         raise RequestError("targets of public answers", rule, remedy, code="target-of-public-answer")
     return found
+
+
+def divided_names(question: Plan) -> set[str]:
+    """The answers whose error depends on a number of rows or people."""
+    return {
+        str(name)
+        for piece in question.pieces
+        for name, divided in zip(piece.names, piece.answers.divided.tolist(), strict=True)
+        if divided
+    }
 
 
 def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) -> Guarantee:
@@ -274,7 +280,8 @@ class Request(RequestFields):
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        return self._named_questions() if self.questions or len(questions_apart(self)) > 1 else [self._question({})]
+        several = self.questions or questions_apart(self)
+        return self._named_questions(several) if self.questions or len(several) > 1 else [self._question({})]
 
     @single_threaded()
     def _plan(self, clipped: Fraction) -> Plan:
@@ -288,20 +295,21 @@ class Request(RequestFields):
     def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
         """The plan of these questions, which state their limits."""
         check_found(questions, self.neighbours, self.keys_delta)
-        guarantee, checks, spent = self.guarantee, [], []
+        guarantee, checks = self.guarantee, []
         if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
             checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
             guarantee, sliver = split_sliver(self.guarantee, float(clipped))
-        if finding := [i for i, question in enumerate(questions) if question.finds]:
+        finding = [i for i, question in enumerate(questions) if question.finds]
+        if finding:
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
-            guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
+            guarantee = rest or self.guarantee
         queries, places = self._together(questions, guarantee)
-        for which, (i, share, kappa) in enumerate(spent):
+        for which, i in enumerate(finding):
             found = found_parts(questions[i], self.unit, never_missing_in(questions[i], self.source))
             places[i] = slot_of(questions[i], found, [(len(queries) + k, part) for k, part in enumerate(found)])
-            queries += plan_found(questions[i], found, self.unit, share, kappa, which)
+            queries += plan_found(questions[i], found, self.unit, own[which], kappas[which], which)
         slots = [places[i] for i in range(len(questions))]
         if checks:
             slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
@@ -316,45 +324,38 @@ class Request(RequestFields):
 
     def _together(self, questions: Sequence[Question], guarantee: Guarantee) -> tuple[list[Query], dict[int, Slot]]:
         """The queries of the questions about declared groups, or none, and where the answers of each are in them."""
-        own = {
-            i: parts_of(question, never_missing_in(question, self.source))
-            for i, question in enumerate(questions)
-            if not question.finds
-        }
-        owners = [(i, part) for i, parts in own.items() for part in parts]
-        shared = any(question.share is not None for question in questions)
-        sets = merge([part for _, part in owners], apart=shared)
-        united = [unite([owners[k][1] for k in members]) for members in sets]
-        asking = [{owners[k][0] for k in members} for members in sets]
-        if not owners:
-            return [], {}
-        queries = (
-            self._shared(questions, united, asking, guarantee) if shared else self._tied(united, asking, guarantee)
-        )
-        at = {owners[k][1]: (j, united[j]) for j, members in enumerate(sets) for k in members}
-        return queries, {i: slot_of(questions[i], parts, [at[part] for part in parts]) for i, parts in own.items()}
+        declared = {i: question for i, question in enumerate(questions) if not question.finds}
+        own = {i: parts_of(question, never_missing_in(question, self.source)) for i, question in declared.items()}
+        owners, parts = [i for i, each in own.items() for _ in each], [part for each in own.values() for part in each]
+        if any(question.share is not None for question in questions):
+            at = {part: (k, part) for k, part in enumerate(parts)}
+            queries = self._shared(questions, own, guarantee)
+        else:
+            sets = merge(parts)
+            united = [unite([parts[k] for k in members]) for members in sets]
+            at = {parts[k]: (j, united[j]) for j, members in enumerate(sets) for k in members}
+            queries = self._tied(united, [{owners[k] for k in members} for members in sets], guarantee)
+        return queries, {i: slot_of(questions[i], each, [at[part] for part in each]) for i, each in own.items()}
 
     def _shared(
-        self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
+        self, questions: Sequence[Question], own: Mapping[int, Sequence[Part]], guarantee: Guarantee
     ) -> list[Query]:
         """The queries of the parts of each question, at the share of the guarantee that was given for it.
 
         A question whose answers are all public takes no share.
         """
-        plain = [i for i, question in enumerate(questions) if not question.finds]
-        own = {i: [k for k, owners in enumerate(asking) if i in owners] for i in plain}
-        noisy = plain
-        if self.neighbours != ADD_REMOVE:
-            alone = [plan_part(part, self.unit, guarantee, self.neighbours) for part in parts]
-            noisy = [i for i in plain if not all(alone[k].is_public for k in own[i])]
+
+        def is_public(part: Part) -> bool:
+            return plan_part(part, self.unit, guarantee, self.neighbours).is_public
+
+        noisy = [i for i in own if self.neighbours == ADD_REMOVE or not all(map(is_public, own[i]))]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i in plain:
-            held = own[i]
-            made = self._tied([parts[k] for k in held], [asking[k] for k in held], shares.get(i, guarantee))
-            queries += made[: len(held)]
-            people += made[len(held) :]
+        for i, parts in own.items():
+            made = self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee))
+            queries += made[: len(parts)]
+            people += made[len(parts) :]
         return placed_again(queries, people)
 
     def _tied(
@@ -368,43 +369,25 @@ class Request(RequestFields):
         def plan_alone(i: int, share: Guarantee) -> Query:
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
+        if not parts:
+            return []
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
-        if len(alone) == 1 and not any(limits) and self.neighbours == ADD_REMOVE and alone[0].held == 1:
+        limited = any(limits)
+        if len(alone) == 1 and not limited and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
         rules = [query.row_rule for query in alone if query.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
-        if not any(limits):
-            return together.queries()
-        from gaussmith.planning.joining import queries_within
+        return queries_within(together, limits) if limited else together.queries()
 
-        return queries_within(together, limits)
-
-    def _named_questions(self) -> list[Question]:
-        questions: list[Question] = []
-        for number, own in enumerate(self.questions or questions_apart(self), start=1):
-            if isinstance(own, Question):
-                own = own.given()
-            if not isinstance(own, Mapping):
-                rule, remedy = "a question must be a table", f"write {setting('question')} and what it asks"
-                raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
-            for key in own:
-                if key not in Question.field_names():
-                    raise RequestError(
-                        f"unknown key {key!r} in question {number}",
-                        *_misplaced_in_question(str(key), own),
-                        code="unknown-key-in-question",
-                        key=key,
-                        question=number,
-                    )
-            named = {"name": str(number), **own}
-            question = self._question(named)
-            if any(question.name == other.name for other in questions):
-                what, rule = f"two questions named {question.name!r}", "every question needs its own name"
-                raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
-            questions.append(question)
+    def _named_questions(self, asked: Sequence[Any]) -> list[Question]:
+        own = [_question_table(each, number) for number, each in enumerate(asked, start=1)]
+        questions = [self._question({"name": str(number), **each}) for number, each in enumerate(own, start=1)]
+        if (twice := repeated(question.name for question in questions)) is not None:
+            what, rule = f"two questions named {twice!r}", "every question needs its own name"
+            raise RequestError(what, rule, "rename one", code="question-name-twice", name=twice)
         if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
             what = f"unit={self.unit!r} is derived in several ways"
             rule, remedy = "one column names the people of all questions", "derive it once, above the questions"
@@ -422,24 +405,42 @@ class Request(RequestFields):
     @written_in(TOML)
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:
         """The request in a mapping with the keys of a TOML request."""
-        for key in fields:
-            if key not in (*KEYS, "neighbors"):
-                raise unknown_key(str(key), fields, KEYS)
-        if "neighbors" in fields and "neighbours" in fields:
-            what, rule = "both neighbours and neighbors", "these are two spellings of one field"
-            raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
-        if "source" not in fields:
-            raise _no_source()
+        _check_keys(fields)
         source = fields["source"]
         path = read_source(source).data
         if beside is not None and isinstance(path, str) and "://" not in path:
             source = with_path(source, str(beside / os.path.expanduser(path)))  # an absolute path stays as it is
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
-        if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
+        if not isinstance(questions, list | tuple):
             remedy = f"write {setting('question')} with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
+
+
+def _check_keys(fields: Mapping[str, Any]) -> None:
+    for key in fields:
+        if key not in (*KEYS, "neighbors"):
+            raise unknown_key(str(key), fields, KEYS)
+    if "neighbors" in fields and "neighbours" in fields:
+        what, rule = "both neighbours and neighbors", "these are two spellings of one field"
+        raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
+    if "source" not in fields:
+        raise _no_source()
+
+
+def _question_table(own: Any, number: int) -> Mapping[str, Any]:
+    """What a question says itself."""
+    if isinstance(own, Question):
+        return own.given()
+    if not isinstance(own, Mapping):
+        rule, remedy = "a question must be a table", f"write {setting('question')} and what it asks"
+        raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
+    for key in own:
+        if key not in Question.field_names():
+            what, code = f"unknown key {key!r} in question {number}", "unknown-key-in-question"
+            raise RequestError(what, *_misplaced_in_question(str(key), own), code=code, key=key, question=number)
+    return own
 
 
 Request.__doc__ = f"{Request.__doc__}\n\n{described(Request)}\n"

@@ -244,12 +244,12 @@ def _some(weights: Any, at: Sequence[int]) -> Any:
     return [weights.get(i, 1.0) for i in at] if isinstance(weights, dict) else weights
 
 
-def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
-    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is."""
+def merge(parts: Sequence[Part]) -> list[list[int]]:
+    """Which parts are one query: those that read the same rows for the same domain; in order."""
     sets: list[list[int]] = []
     for i, part in enumerate(parts):
         alike = (members for members in sets if all(_alike(part, parts[j]) for j in members))
-        members = None if apart else next(alike, None)
+        members = next(alike, None)
         if members is None:
             sets.append([i])
         else:
