@@ -44,7 +44,7 @@ def ask(**fields: Any) -> gm.Request:
         ({"quantiles": {"income": [0.5, 0.5]}}, "quantile-twice"),
         ({"quantiles": {"income": [0.5]}}, "quantile-without-bounds"),
         ({"medians": "income"}, "medians-not-listed"),
-        ({"medians": ["income", "income"]}, "median-twice"),
+        ({"medians": ["income", "income"]}, "column-listed-twice"),
         ({"medians": {"income": 5}}, "request-bounds-not-two-numbers"),
         ({"medians": ["income"]}, "quantile-without-bounds"),
         ({"medians": ["income"], "unit": "person", "bins": {"income": [1, 2]}}, "quantile-without-bounds"),

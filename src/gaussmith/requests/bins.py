@@ -59,6 +59,11 @@ class Bins:
         return len(self.labels)
 
 
+def is_private(given: Any) -> bool:
+    """Whether this stands for bounds or cells that are learned."""
+    return isinstance(given, str) and given == PRIVATE
+
+
 def is_binned(given: Any) -> bool:
     """Whether cells were declared, and not values."""
     return isinstance(given, Bins | Mapping)
@@ -68,7 +73,7 @@ def read_bins(column: str, given: Any) -> Bins:
     """The cells that were declared for a column: a list of edges, or a table; refuses all else in words of its own."""
     if isinstance(given, Bins):
         return given
-    if isinstance(given, str) and given == PRIVATE:
+    if is_private(given):
         rule = "cells are found in stages for quantiles alone, in a request without questions"
         remedy = f"write {setting('bins', {column: PRIVATE})} above, beside {setting('quantiles', {column: [0.5]})}"
         raise _wrong(column, "private bins", rule, remedy, "private-bins-in-a-question")
@@ -98,14 +103,6 @@ def read_bins(column: str, given: Any) -> Bins:
     if way == "by":
         return _of_dates(column, given["by"], given["between"])
     return _of_edges(column, (_equal if way == "equal" else _log)(column, given[way], given["between"]))
-
-
-def read_all_bins(which: str, given: Any) -> dict[str, Bins]:
-    """The cells of columns, said once."""
-    if not isinstance(given, Mapping):
-        rule, remedy = "it must map columns to edges", f"write {setting('bins', {'age': [18, 40, 65]})}"
-        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="bins-not-a-mapping", bins=given)
-    return {str(column): read_bins(str(column), each) for column, each in given.items()}
 
 
 def plain_keys(by: Any) -> Any:
@@ -318,43 +315,16 @@ def _called(day: datetime.date, by: str) -> str:
 Tables = tuple[tuple[str, ...], ...]
 
 
-class Settled(NamedTuple):
+class SettledTables(NamedTuple):
     """The tables, and for each column its declared values or the names of its cells, and these."""
 
     tables: Tables
     declared: tuple[tuple[str, tuple[Any, ...], Cut | None], ...]
 
 
-def read_marginals(which: str, given: Any) -> Tables | Settled:
-    """Tables by their columns, in order; refuses all else in words of its own."""
-    if isinstance(given, Settled) or given == {}:
-        return given or ()
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        rule = "it must list tables, each a list of columns"
-        remedy = f"write {setting('marginals', [['age', 'sex'], ['region']])}"
-        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="marginals-not-listed", marginals=given)
-    found: list[tuple[str, ...]] = []
-    for table in given:
-        if isinstance(table, str) or not isinstance(table, Sequence) or not all(isinstance(c, str) for c in table):
-            what, rule = f"marginal {table!r}"[:120], "a table is a list of columns"
-            remedy = f"write {setting('marginals', [[table] if isinstance(table, str) else ['age', 'sex']])}"
-            raise RequestError(what, rule, remedy, code="marginal-not-a-list", marginal=table)
-        if not table:
-            what, rule = "a marginal of no columns", "a table has at least one column"
-            raise RequestError(what, rule, f"ask for {setting('count', True)} instead", code="marginal-without-columns")
-        if len({*table}) < len(table):
-            what, rule = f"marginal {list(table)!r}"[:120], "a column is in a table once"
-            raise RequestError(what, rule, "leave one out", code="marginal-column-twice", marginal=table)
-        if any({*table} == {*other} for other in found):
-            what, rule = f"marginal {list(table)!r} twice"[:120], "each table is asked once"
-            raise RequestError(what, rule, "leave one out", code="table-twice", marginal=table)
-        found.append(tuple(table))
-    return tuple(found)
-
-
-def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> Tables | Settled:
+def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> Tables | SettledTables:
     """The tables with the values or bins of their columns; refuses a column that has none, or both."""
-    if not tables or isinstance(tables, Settled):
+    if not tables or isinstance(tables, SettledTables):
         return tables or ()
     declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
     for column in dict.fromkeys(column for table in tables for column in table):
@@ -362,18 +332,15 @@ def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, 
             what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
             raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
         if column not in values and column not in bins:
-            raise RequestError(
-                f"column {column!r} of a marginal has no values",
-                "every column of a table needs declared values, or bins of its numbers or dates",
-                f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}",
-                code="marginal-without-values",
-                column=column,
-            )
+            what = f"column {column!r} of a marginal has no values"
+            rule = "every column of a table needs declared values, or bins of its numbers or dates"
+            remedy = f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}"
+            raise RequestError(what, rule, remedy, code="marginal-without-values", column=column)
         if column in bins:
             declared.append((column, bins[column].labels, bins[column].cut))
         else:
             declared.append((column, tuple(values[column]), None))
-    return Settled(tables, tuple(declared))
+    return SettledTables(tables, tuple(declared))
 
 
 # Quantiles and medians of a request: which levels of which columns, over which cells, of which number of a person.
@@ -398,76 +365,6 @@ class SettledQuantiles(NamedTuple):
     levels: tuple[tuple[str, float], ...]
     cut: Cut
     made: str
-
-
-def read_quantiles(which: str, given: Any) -> dict[str, Any]:
-    """Columns with their levels, in order; refuses all else in words of its own."""
-    if not isinstance(given, Mapping):
-        column = given if isinstance(given, str) and given else "income"
-        rule, remedy = "it must map columns to levels", f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
-        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="quantiles-not-a-mapping", quantiles=given)
-    return {str(column): _levels(str(column), levels) for column, levels in given.items()}
-
-
-def _levels(column: str, given: Any) -> tuple[float, ...] | SettledQuantiles:
-    if isinstance(given, SettledQuantiles):
-        return given
-    levels = [given] if is_number(given) and not isinstance(given, bool) else given
-    if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
-        what, rule = f"quantiles of {column!r} = {given!r}"[:120], "list at least one level between 0 and 1"
-        example = f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
-        raise RequestError(what, rule, example, code="quantile-levels-not-listed", column=column)
-    for level in levels:
-        what = f"quantile {level!r} of {column!r}"[:120]
-        if isinstance(level, bool) or not is_number(level):
-            example = f"write {setting('quantiles', {column: [0.1, 0.5, 0.9]})}"
-            raise RequestError(what, "a level is a number", example, code="quantile-level-not-a-number", column=column)
-        if not 0 < level < 1:
-            inside = isinstance(level, int | float) and 1 < level < 100
-            remedy = f"write {level / 100:g} for {level:g} %" if inside else "write 0.5 for the median"
-            rule = "a level is above 0 and below 1: the smallest and the largest value belong to one person"
-            raise RequestError(what, rule, remedy, code="quantile-outside-0-1", column=column, level=level)
-    found = tuple(float(level) for level in levels)
-    for i, level in enumerate(found):
-        if level in found[:i]:
-            what = f"quantile {level!r} of {column!r} twice"
-            raise RequestError(what, "each level is asked once", "leave one out", code="quantile-twice", column=column)
-    return found
-
-
-def read_medians(which: str, given: Any) -> dict[str, Any]:
-    """Columns, each with its bounds or None where these are said elsewhere."""
-    if isinstance(given, Mapping):
-        return {
-            str(column): None if pair is None else _pair(which, str(column), pair) for column, pair in given.items()
-        }
-    named = not isinstance(given, str) and isinstance(given, Sequence) and all(isinstance(name, str) for name in given)
-    if not named:
-        what, rule = f"{which}={given!r}"[:120], "it must list columns, or map columns to bounds"
-        column = given if isinstance(given, str) and given else "income"
-        example = f"write {setting('medians', [column])}, or {setting('medians', {column: [0, 200000]})}"
-        raise RequestError(what, rule, example, code="medians-not-listed", medians=given)
-    for i, name in enumerate(given):
-        if name in given[:i]:
-            what, rule = f"median of {name!r} twice", "each column is asked once"
-            raise RequestError(what, rule, "leave one out", code="median-twice", column=name)
-    return dict.fromkeys(given)
-
-
-def _pair(which: str, column: str, pair: Any) -> Any:
-    if isinstance(pair, str) and pair == PRIVATE:
-        return pair
-    plain = isinstance(pair, list | tuple) and len(pair) == 2
-    if not plain or not all(isinstance(b, int | float) and is_number(b) for b in pair):
-        raise DomainError(
-            f"bounds of {column!r} = {pair!r}"[:120],
-            "every column needs two numbers, known without looking at the data",
-            f"write {setting(which, {column: [0, 100]})}",
-            code="request-bounds-not-two-numbers",
-            column=column,
-            bounds=pair,
-        )
-    return float(pair[0]), float(pair[1])
 
 
 def settle_quantiles(
@@ -499,13 +396,10 @@ def _whose(
     if unit is None:
         return OWN_VALUE, bounds.get(column, total_bounds.get(column))
     if column in bounds and column in total_bounds:
-        raise RequestError(
-            f"quantiles of {column!r} with bounds and total_bounds",
-            "a person has one value: the total of its rows, or their mean",
-            f"ask in a question of its own, with bounds (for the mean) or total_bounds (for the total) of {column}",
-            code="quantile-of-totals-or-means",
-            column=column,
-        )
+        what = f"quantiles of {column!r} with bounds and total_bounds"
+        rule = "a person has one value: the total of its rows, or their mean"
+        remedy = f"ask in a question of its own, with bounds (for the mean) or total_bounds (for the total) of {column}"
+        raise RequestError(what, rule, remedy, code="quantile-of-totals-or-means", column=column)
     return (OWN_TOTAL, total_bounds[column]) if column in total_bounds else (OWN_MEAN, bounds.get(column))
 
 

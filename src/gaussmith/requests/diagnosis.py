@@ -21,8 +21,7 @@ from gaussmith.domains.features import (
     BoundedColumn,
 )
 from gaussmith.domains.groups import Groups
-from gaussmith.errors import RequestError
-from gaussmith.notations import setting
+from gaussmith.errors import RequestError, wrong_value
 from gaussmith.planning.joining import placed_again
 from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import cell_names
@@ -56,9 +55,8 @@ def read_diagnose(diagnose: Any) -> bool | list[str]:
     if isinstance(diagnose, list | tuple) and diagnose and all(isinstance(column, str) for column in diagnose):
         return list(diagnose)
     if not isinstance(diagnose, bool):
-        what, rule = f"diagnose={diagnose!r}"[:120], "it is true, false, or a list of columns"
-        remedy = f"write {setting('diagnose', True)}"
-        raise RequestError(what, rule, remedy, code="diagnose-not-boolean", diagnose=diagnose)
+        rule = "it is true, false, or a list of columns"
+        raise wrong_value("diagnose", diagnose, rule, True, code="diagnose-not-boolean")
     return diagnose
 
 
@@ -86,23 +84,16 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
             remedy = "leave it out, or ask for it with bounds"
             raise RequestError(what, rule, remedy, code="diagnose-of-unbounded-column", column=column)
     if not found:
-        raise RequestError(
-            "diagnose, where no answer has bounds or limits",
-            "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit",
-            "leave it out",
-            code="nothing-to-diagnose",
-        )
+        rule, remedy = "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit", "leave it out"
+        raise RequestError("diagnose, where no answer has bounds or limits", rule, remedy, code="nothing-to-diagnose")
     return _named(list(found.values()))
 
 
 def _check_question(question: Question) -> None:
     if question.finds:
-        raise RequestError(
-            "diagnose beside found groups",
-            "limits are checked in declared groups: found ones are not known beforehand",
-            "leave it out, or diagnose a request with declared groups or none",
-            code="diagnose-of-found-groups",
-        )
+        rule = "limits are checked in declared groups: found ones are not known beforehand"
+        remedy = "leave it out, or diagnose a request with declared groups or none"
+        raise RequestError("diagnose beside found groups", rule, remedy, code="diagnose-of-found-groups")
     if question.name == NAME:
         what, rule = f"a question named {NAME!r} beside diagnose", "this is what the diagnosis is called"
         raise RequestError(what, rule, "rename it", code="question-named-diagnosis")

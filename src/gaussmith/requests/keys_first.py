@@ -21,9 +21,9 @@ from gaussmith.planning.discovered_groups import ROUNDED, split_keys_first
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, KeysFirst, StageStep, Staging, share_of
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.private_bounds import ANSWERS as ASKED
-from gaussmith.requests.private_bounds import TOGETHER, budget_left, questions_apart, read_budget
-from gaussmith.requests.question import Question
+from gaussmith.requests.private_bounds import budget_left, read_budget
+from gaussmith.requests.question import ANSWERS as ASKED
+from gaussmith.requests.question import TOGETHER, Question, questions_apart
 from gaussmith.requests.readers import is_found
 from gaussmith.requests.translation import check_found
 

@@ -111,12 +111,8 @@ def _primes() -> Iterator[int]:
 
 def _check_rows(rows: Any) -> None:
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MAX_ROWS:
-        raise RequestError(
-            f"rows={rows!r}",
-            f"a rehearsal makes up a whole number of rows, from 1 to {MAX_ROWS:,}",
-            "write rows=10_000",
-            code="rehearsal-rows-out-of-range",
-        )
+        rule = f"a rehearsal makes up a whole number of rows, from 1 to {MAX_ROWS:,}"
+        raise RequestError(f"rows={rows!r}", rule, "write rows=10_000", code="rehearsal-rows-out-of-range")
 
 
 def _declare_groups(query: Query, found: dict[str, Any], spread: _Spread) -> None:

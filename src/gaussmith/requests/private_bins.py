@@ -13,14 +13,15 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.checks import is_list
 from gaussmith.errors import RequestError
 from gaussmith.notations import setting
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import read_medians, read_quantiles
-from gaussmith.requests.private_bounds import ASKED, entries_of, is_private, plan_stages, private_columns, read_budget
-from gaussmith.requests.readers import check_truth, is_found
+from gaussmith.requests.bins import is_private
+from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget
+from gaussmith.requests.readers import is_found, read_medians, read_quantiles, read_truth
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -38,7 +39,7 @@ ROWS = ("where", "columns", "person_columns")
 def plan_private(request: Request) -> tuple[Plan | None, Fraction]:
     """The plan of a request in stages, None without; and the share of those who are clipped."""
     bounds, cells = private_columns(request), private_cells(request)
-    if check_truth("keys_first", request.keys_first):
+    if read_truth("keys_first", request.keys_first):
         from gaussmith.requests.keys_first import plan_keys_first
 
         if bounds or cells:
@@ -141,7 +142,7 @@ def _check(request: Request, columns: list[str]) -> None:
                 code="private-bins-without-quantiles",
                 column=column,
             )
-        tables = [name for table in _names(request.marginals) for name in (table if _is_list(table) else ())]
+        tables = [name for table in _names(request.marginals) for name in (table if is_list(table) else ())]
         if column in (*_names(request.histograms), *_names(request.proportions), *tables):
             raise _apart(f"private bins of {column!r} for a table or histogram", "only quantiles are read from them")
     if request.questions:
@@ -163,11 +164,7 @@ def _check(request: Request, columns: list[str]) -> None:
 
 
 def _names(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, Mapping) or _is_list(given) else []
-
-
-def _is_list(given: Any) -> bool:
-    return isinstance(given, list | tuple)
+    return list(given) if isinstance(given, Mapping) or is_list(given) else []
 
 
 def _values(given: Any) -> list[Any]:

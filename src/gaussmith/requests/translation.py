@@ -240,15 +240,15 @@ def _some(weights: Any, at: Sequence[int]) -> Any:
     return [weights.get(i, 1.0) for i in at] if isinstance(weights, dict) else weights
 
 
-def merge(parts: Sequence[Part], unit: str | None, apart: bool = False) -> list[list[int]]:
-    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is.
+def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
+    """Which parts are one query: those that read the same rows for the same domain; in order.
 
     A person's total and mean of one column go together, so that no law on one query may take them as independent.
     """
     sets: list[list[int]] = []
     for i, part in enumerate(parts):
         alike = (members for members in sets if all(_alike(part, parts[j], unit) for j in members))
-        members = None if apart else next(alike, None)
+        members = next(alike, None)
         if members is None:
             sets.append([i])
         else:
