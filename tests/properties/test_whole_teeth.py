@@ -56,7 +56,7 @@ def test_without_a_fault_nothing_is_found() -> None:
     ("ask", "function", "right", "wrong"),
     [
         (ASK, tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, 1)"),
-        (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
+        (ASK, JointNoise._largest, "found = largest(", "found = 0.99 * largest("),
         (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
         (ASK, tied_people.extents_of, "columns = query.block.codes.extents", "columns = query.block.codes.extents / 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,18 @@ import numpy as np
 import polars as pl
 import pytest
 from planting import plant
-from whole.existing import BOUNDS, EDGES, ROWS, SCHEMA, effects, everyone, features_of, rows_of
+from whole.existing import (
+    BOUNDS,
+    EDGES,
+    ROWS,
+    SCHEMA,
+    effects,
+    everyone,
+    examine,
+    features_of,
+    random_by_groups,
+    rows_of,
+)
 from whole.pairs import total_tables
 
 import gaussmith as gm
@@ -186,6 +198,13 @@ def test_what_two_groups_need_is_seen_in_a_release(monkeypatch: pytest.MonkeyPat
     plan, rows = CASES["replaced"]
     plant(monkeypatch, JointNoise._largest, "np.array([found, found])", "np.array([found])")
     assert reaches(gm.Plan.from_json(plan.to_json()), rows).max() > 1.05
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_random_questions_by_the_same_groups_are_near_the_optimum(i: int) -> None:
+    fields, rows = random_by_groups(random.Random(f"one group {i}"))
+    found = examine(fields, rows)
+    assert found.price_from <= 1.1 and found.bound <= 1 + 1e-6
 
 
 def test_a_hundred_groups_cost_a_hundred_times_one() -> None:
