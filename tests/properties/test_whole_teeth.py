@@ -117,7 +117,8 @@ def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.Capture
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
     assert evidence["realistic"]["requests"] == 26
-    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 11
+    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 12
+    assert evidence["by_the_same_groups"]["requests"] == 3
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 
