@@ -110,10 +110,8 @@ def uneven_columns(files: Files) -> frozenset[str]:
         # Polars' own readers of schemas take a path for a pattern.
         "Parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema(),
         "Arrow IPC": lambda path: scan_feather([path]).collect_schema(),
-        "CSV": lambda path: _header(replace(files, paths=(path,))),
-        "TSV": lambda path: _header(replace(files, paths=(path,))),
     }
-    look = schemas.get(files.format)
+    look = _headers(files) if files.format in ("CSV", "TSV") else schemas.get(files.format)
     if look is None or files.remote or (len(files.paths) == 1 and not files.keys):
         return frozenset()
 
@@ -143,10 +141,11 @@ def uneven_columns(files: Files) -> frozenset[str]:
     return frozenset(uneven)
 
 
-def _header(files: Files) -> dict[str, None]:
-    from gaussmith.engines.text_files import names_of
+def _headers(files: Files) -> Callable[[str], dict[str, None]]:
+    from gaussmith.engines.text_files import headers_of
 
-    return dict.fromkeys(names_of(files))
+    headers = headers_of(files)
+    return lambda path: dict.fromkeys(headers.of(path).names)
 
 
 if typing.TYPE_CHECKING:
