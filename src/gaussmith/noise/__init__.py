@@ -4,7 +4,7 @@
 - gaussian: rounded normal integers
 - geometric, cube: the laws of pure ε, for the 1-norm and the ∞-norm
 - reals: decisions about uniform reals of which few digits are drawn
-- law: what a law offers
+- law: what a law of pure ε offers; combinations: tails and half-widths of sums of its noise
 """
 
 from __future__ import annotations

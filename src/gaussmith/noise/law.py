@@ -33,6 +33,8 @@ class Law(Protocol):
     Added to an integer statistic that changes by at most S in the norm N between neighbours, it makes the sum ε-DP.
     """
 
+    def __hash__(self) -> int: ...
+
     @property
     def epsilon(self) -> Fraction: ...
 
