@@ -45,7 +45,6 @@ from gaussmith.domains.row_moments import RowMoments
 from gaussmith.numerics import exact, norms, zonotopes
 from gaussmith.numerics.matrices import Bordered, Exchangeable, Matrix
 from gaussmith.papers.ball import Ball
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.gaussian import GaussianData, UnknownGaussianData
 from gaussmith.papers.looks import ColumnCells, LengthCells
 from gaussmith.papers.points import Points
@@ -233,8 +232,8 @@ def test_the_bound_of_a_change_is_the_largest_change(name: str) -> None:
 
 
 def test_every_domain_is_tried() -> None:
-    # See test_largest_unlisted, test_largest_moments, test_ball_moments, test_row_moments and test_looks.
-    elsewhere = {Ball, BallMoments, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
+    # See test_largest_unlisted, test_largest_moments, test_row_moments and test_looks.
+    elsewhere = {Ball, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
     without_lift = {UnknownGaussianData}
     assert {type(case.domain) for case in CASES.values()} | elsewhere | without_lift == set(DOMAINS.values())
 

@@ -1,4 +1,4 @@
-"""No unbiased release of any law goes far below the best Gaussian noise at the same μ (theory, statement 79)."""
+"""No unbiased release of any law goes far below the best Gaussian noise at the same μ (theory, statement 60)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from gaussmith.domains.groups import FoundGroups
 from gaussmith.domains.moments import ValueProducts
 from gaussmith.domains.registry import DOMAINS, domain_from_dict
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.looks import ColumnCells
 
 
@@ -124,20 +123,6 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
             },
         ),
         "row moments": (d.rows, {"centre": [3, -2], "radius": [2, 4], "max_rows": 3, "pairs": ((0, 0),)}),
-        "ball moments": (
-            d.ball_moments,
-            {
-                "dimension": 3,
-                "centre": [0, 0, 0],
-                "radius": [9, 9, 9],
-                "means.squares": [27, 27, 27],
-                "ranges": [9, 9 / 2**0.5, 9],
-                "is_square": [True, False, True],
-                "names": ("u²", "u·v", "v²"),
-                "input.columns": ("u", "v"),
-                "means.vary_alone": False,
-            },
-        ),
         "points": (
             d.points,
             {"dimension": 3, "ranges": [2, 5, 1], "names": ("a", "b", "c"), "radius": [1, 1, 1]},
@@ -259,7 +244,6 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
         and gm.domains.GaussianData(names=["a"]).dimension == 1
     )
     assert d.points.to_dict()["names"] == ["a", "b", "c"] and gm.domains.Points([[1]]).to_dict()["names"] is None
-    assert d.ball_moments.to_dict()["names"] == ["u", "v"] and BallMoments(2, 1.0).to_dict()["names"] is None
     assert d.only_own.to_dict()["rows"] is None and d.only_rows.to_dict()["own"] is None
     assert d.columns.to_dict()["edges"] == [[0, 1], [2, 3]] and d.columns.to_dict()["names"] == ["a", "b"]
     alike = ColumnCells([[0, 1], [0, 1], [0, 1]])

@@ -267,9 +267,6 @@ class Box(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> Box:
         return cls(fields["lower"], fields["upper"], fields.get("names"))
 
-    def __hash__(self) -> int:
-        return hash((self.lower.tobytes(), self.upper.tobytes(), self.names))
-
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{self.name(j)}: {self.lower[j]:.6g} to {self.upper[j]:.6g}" for j in range(min(6, self.dimension))

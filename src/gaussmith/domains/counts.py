@@ -11,7 +11,7 @@ import numpy as np
 from gaussmith.checks import checks_arguments
 from gaussmith.domains.domain import DomainWords, Problem, WorstCase
 from gaussmith.domains.encoding import INFINITY, Encoding, Step
-from gaussmith.domains.exchangeable import even_counts, exchangeable
+from gaussmith.domains.exchangeable import even_marks, exchangeable
 from gaussmith.domains.exchangeable_bounds import proven_levels
 from gaussmith.domains.extremes import MAX_LISTED, Marks
 from gaussmith.domains.strategies import Candidate, Search
@@ -111,7 +111,7 @@ class Counts(Listed):
         return Marks(self.dimension, self.at_most)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        return exchangeable(problem, even_counts(problem), search.gap)
+        return exchangeable(problem, even_marks(problem), search.gap)
 
     def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_levels(problem, law, self.at_most)

@@ -531,9 +531,6 @@ class Moments(Domain):
         pairs = [(int(i), int(j)) for i, j in fields["pairs"]]
         return cls(Box.from_dict(fields["box"]), pairs, fields["around"])
 
-    def __hash__(self) -> int:
-        return hash((self.box, self.pairs, self.around))
-
     def __repr__(self) -> str:
         squares, crossed = len(self.squares), len(self.crossed)
         told = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((squares, "square"), (crossed, "product")) if n]

@@ -376,9 +376,6 @@ class People(Domain):
         own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
         return cls(own, rows, int(fields[LIMIT]))
 
-    def __hash__(self) -> int:
-        return hash((self.own, self.rows, self.max_rows))
-
 
 @dataclass(frozen=True)
 class _Part:

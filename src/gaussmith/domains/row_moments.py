@@ -100,8 +100,5 @@ class RowMoments(Moments):
         pairs = [(int(i), int(j)) for i, j in fields["pairs"]]
         return cls(Box.from_dict(fields["box"]), pairs, fields["around"], fields[LIMIT])
 
-    def __hash__(self) -> int:
-        return hash((self.box, self.pairs, self.around, self.max_rows))
-
     def __repr__(self) -> str:
         return f"Row{super().__repr__()[:-1]}; at most {counted(self.max_rows, 'row')} of a person)"

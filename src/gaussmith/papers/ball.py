@@ -187,9 +187,6 @@ class Ball(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> Ball:
         return cls(len(fields["centre"]), fields["radius"], fields["centre"], fields.get("names"))
 
-    def __hash__(self) -> int:
-        return hash((self.centre.tobytes(), self.ball_radius, self.names))
-
     def __repr__(self) -> str:
         around = ", around a centre" if self.centre.any() else ""
         return f"Ball({counted(self.dimension, 'coordinate')}, radius {self.ball_radius:.6g}{around})"

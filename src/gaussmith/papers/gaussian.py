@@ -322,9 +322,6 @@ class GaussianData(Domain):
         axes = fields["half_axes"]
         return found if axes is None else found.clipped_to(np.array(axes, float))
 
-    def __hash__(self) -> int:
-        return hash((self.centre.tobytes(), self.sd.tobytes(), self.rows, self.clip, self.scaling, self.names))
-
     def __repr__(self) -> str:
         def some(values: Array) -> str:
             more = ", …" if len(values) > 4 else ""
@@ -427,9 +424,6 @@ class UnknownGaussianData(GaussianData):
     def from_dict(cls, fields: dict[str, Any]) -> UnknownGaussianData:
         names = fields.get("names")
         return cls(dimension=fields["dimension"], rows=fields["rows"], names=names, normal=fields["normal"])
-
-    def __hash__(self) -> int:
-        return hash((self.dimension, self.rows, self.normal, self.names))
 
     def __repr__(self) -> str:
         plural = "s" if self.dimension > 1 else ""

@@ -194,9 +194,6 @@ class Points(Uncentred):
     def from_dict(cls, fields: dict[str, Any]) -> Points:
         return cls(unpack(fields["points"]), fields["names"])
 
-    def __hash__(self) -> int:
-        return hash((self.points.tobytes(), self.labels))
-
     def __repr__(self) -> str:
         n, d = self.points.shape
         return f"Points({n} points of {d} coordinate{'s' if d > 1 else ''})"

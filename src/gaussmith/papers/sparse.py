@@ -398,9 +398,6 @@ class SparseSum(Listed):
     def from_dict(cls, fields: dict[str, Any]) -> SparseSum:
         return cls(fields["coordinates"], fields["at_most"], fields["bounds"])
 
-    def __hash__(self) -> int:
-        return hash((self.dimension, self.labels, self.at_most, self.bounds.tobytes()))
-
     def __repr__(self) -> str:
         low, high = self.bounds.min(), self.bounds.max()
         within = f"±{low:.6g}" if low == high else f"±{low:.6g} to ±{high:.6g}"

@@ -250,7 +250,7 @@ def unbiased_factor(plan: Plan) -> float | None:
 
     Guarantee: no unbiased release of these sums and counts that is μ-GDP with the same μ has less than 1/c of this
     total variance. None where that is not proven: for ratios and quantiles, under replace-one, for groups that are
-    found and in stages. Rounding: up. Proof: docs/theory.md, statement 79.
+    found and in stages. Rounding: up. Proof: docs/theory.md, statement 60.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box({"age": (0, 1)}), gm.Guarantee(epsilon=1, delta=1e-6), count=True)
