@@ -55,9 +55,7 @@ class Quantity:
         """Its noise to first order as a combination of features; None where it has no slope that doubles can hold."""
         statistic, at = self.statistic
         noisy = self.release.readout.noisy
-        every = statistic.whole_gradient(noisy)
-        factors = np.asarray(statistic.gradient(noisy) if every is None else every)[at]
-        places = statistic.places[at] if every is None else np.arange(len(factors))
+        places, factors = (each[at] for each in statistic.gradient(noisy))
         return self._combination(places, factors) if np.isfinite(factors).all() else None
 
     @cached_property

@@ -457,7 +457,7 @@ class Release(Recorded, Readings, CellReadings):
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
         places = block.problem.features.index.tolist() if not row_rule.counts_marks else []
-        return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.read_from(j)})
+        return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.input.made_of(j)})
 
     def notes(self) -> list[str]:
         """How the table of the only question was read, in plain words, one note per line; empty for plain data.

@@ -21,7 +21,7 @@ from gaussmith.planning.row_rule import truth_of
 from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.path import bounds_of, learned_note, lost_rows, not_found
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.statistic import ONE
+from gaussmith.statistics.statistic import ONE, counts_records
 from gaussmith.statistics.sum import Count
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ MAX_LISTED = 8
 def row_counts(piece: Release) -> list[str]:
     """The names of the answers of a piece that are numbers of rows."""
     counts = (each for each in piece.plan.pieces[0].answers.statistics if each.kind == Count.kind)
-    return [name for each in counts if not each.counts_records for name in each.names]
+    return [name for each in counts if not counts_records(each) for name in each.names]
 
 
 def selection_notes(release: Release) -> list[str]:
@@ -237,7 +237,7 @@ def unknown_reasons(release: Release) -> dict[str, Reason]:
 def _reason(piece: Release, rule: RowRule | None, statistic: Statistic, at: int) -> Reason:
     places = statistic.places[at, statistic.needs_spread or slice(0, 1)]
     index, domain = piece.block.problem.features.index, piece.block.domain
-    read = dict.fromkeys(i for place in places.tolist() for i in domain.read_from(int(index[place])))
+    read = dict.fromkeys(i for place in places.tolist() for i in domain.input.made_of(int(index[place])))
     columns = () if rule is None else tuple(dict.fromkeys(rule.features[i][1] for i in read if rule.features[i][1]))
     if statistic.needs_spread:
         return Reason(SPREAD, columns)
@@ -387,7 +387,9 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
         if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
-            made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]
+            made = (
+                [] if lead == ONE else [rule.features[i] for i in block.domain.input.made_of(int(features.index[lead]))]
+            )
             rules = (
                 each
                 for kind, column in made
@@ -410,7 +412,7 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, names = block.problem.features.marginals, block.domain.attribute_names
+    work, names = block.problem.features.marginals, block.domain.input.attributes
     if work is None:
         what = "a marginal of answers that are not marginals"
         raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")

@@ -285,7 +285,7 @@ def release_notes(release: Release) -> list[str]:
     """The guarantee of a release of one question, and how its table was read."""
     notes = [printable(note) for note in release.notes()]
     shown = [piece for piece in release.plan.pieces if not {*release.names}.isdisjoint(piece.names)]
-    undeclared = dict.fromkeys(piece.domain.undeclared for piece in shown)
+    undeclared = dict.fromkeys(piece.domain.words.undeclared for piece in shown)
     notes += [text for text in undeclared if text]
     return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
 

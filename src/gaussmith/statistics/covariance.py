@@ -40,7 +40,8 @@ class Covariances(Moment):
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The covariance of every two columns, then the correlations."""
         pairs = list(itertools.combinations(bounded(wanted), 2))
-        return [AskedAnswer(kind, pair, tuple(wanted)) for kind in ("covariance", "correlation") for pair in pairs]
+        every, kinds = tuple(wanted), ("covariance", "correlation")
+        return [AskedAnswer(kind, pair, present=every) for kind in kinds for pair in pairs]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -142,7 +143,8 @@ class Variances(Moment):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The variance of each column, then the standard deviations."""
-        return [AskedAnswer(kind, (column,)) for kind in ("variance", "sd") for column in bounded(wanted)]
+        kinds, columns = ("variance", "sd"), bounded(wanted)
+        return [AskedAnswer(kind, (each,), present=(each.name,)) for kind in kinds for each in columns]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:

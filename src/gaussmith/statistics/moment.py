@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gaussmith.domains.features import BoundedColumn, Places
 from gaussmith.numerics.exact import Array
 from gaussmith.statistics.mean import delta_intervals, fieller_intervals, ratio_errors
-from gaussmith.statistics.statistic import MOMENTS, ONE, AskedAnswer, Ground, Noisy, Statistic
+from gaussmith.statistics.statistic import MOMENTS, ONE, Ground, Noisy, Statistic
 
 REFERENCE = 0.3
 """The standard deviation, as a share of the half range, at which errors of ratios are stated before a release."""
@@ -65,15 +65,6 @@ class Moment(Statistic):
     """Half the range of each need, in its own units: answers × needs, 1 for the number of records."""
 
     @classmethod
-    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
-        """Of answers that are asked together all columns, so that they are about the same records."""
-        return asked.arguments or super().columns_present(asked)
-
-    @classmethod
-    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
-        return super().name_of(columns)
-
-    @classmethod
     def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
         middles, spread = ground
         told = places != ONE
@@ -101,33 +92,12 @@ class Moment(Statistic):
     def leads(self) -> Places:
         return np.full(len(self.weights), self.lead)
 
-    def worth(self) -> Array:
-        return np.asarray(self.weights[:, None] * self.squares)
-
-    def is_whole(self, size: int) -> bool:
-        return False
-
-    def averaged_variances(self, noisy: Noisy) -> Array:
-        found = np.zeros(len(self.weights))
-        for k, square in enumerate(self.squares.T):
-            found = found + square * noisy.variance(self.places[:, k])
-        return found
-
-    def _lead_places(self) -> Places:
-        return np.asarray(self.places[np.arange(len(self.places)), self.leads])
-
-    def linear_variances(self, noisy: Noisy) -> Array:
-        return np.asarray(self.lead_scales**2 * noisy.variance(self._lead_places()))
-
-    def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
-        return np.asarray(self.lead_scales[:, None] * noisy.rows_at(dense, self._lead_places()))
-
-    def terms(self, at: int) -> list[tuple[float, int]]:
-        return [(float(self.lead_scales[at]), int(self._lead_places()[at]))]
-
     @property
-    def mixes(self) -> bool:
-        return True
+    def factors(self) -> Array:
+        """That of the lead alone."""
+        found, at = np.zeros(self.places.shape), np.arange(len(self.places))
+        found[at, self.leads] = self.lead_scales
+        return found
 
     # -- how it is read -------------------------------------------------------------------------------------------
 
@@ -189,12 +159,12 @@ class Moment(Statistic):
         known = found.known & np.isfinite(low) & np.isfinite(high)
         return np.where(known, low, -np.inf), np.where(known, high, np.inf)
 
-    def gradient(self, noisy: Noisy) -> Array:
+    def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
         found, (over, below, *_) = self._read(noisy)
         value = (over / below)[..., None]
         slopes = (found.over_slopes - value * found.below_slopes) / below[..., None]
         ones = np.ones_like(over)
-        return np.asarray(slopes * (self.scaled_errors(over / below, ones))[..., None])
+        return self.places, np.asarray(slopes * (self.scaled_errors(over / below, ones))[..., None])
 
     @property
     def reference_squares(self) -> Array:

@@ -27,7 +27,7 @@ from gaussmith.statistics.moment import (
     bounded,
     number_slopes,
 )
-from gaussmith.statistics.statistic import AskedAnswer, Noisy
+from gaussmith.statistics.statistic import AskedAnswer, Noisy, linear_variances
 
 SLOPE_SQUARE = 0.6
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
@@ -49,8 +49,9 @@ class Slopes(Moment):
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The slope of each column that explains, then the constant; the first column is the one explained."""
         y, *xs = bounded(wanted)
-        slopes = [AskedAnswer("slope", (y, x, *(other for other in xs if other != x))) for x in xs]
-        return [*slopes, AskedAnswer("constant", (y, *xs))]
+        every = tuple(wanted)
+        slopes = [AskedAnswer("slope", (y, x, *(each for each in xs if each != x)), present=every) for x in xs]
+        return [*slopes, AskedAnswer("constant", (y, *xs), present=every)]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -72,18 +73,9 @@ class Slopes(Moment):
         return p >= 1 and needs == _needs_of(p)
 
     @property
-    def width(self) -> int:
-        return int(self.places.shape[1])
-
-    @property
     def columns(self) -> int:
         """p: how many columns explain."""
-        return _columns_of(self.width)
-
-    @property
-    def fewest(self) -> int:
-        """One for each slope, and one for the constant."""
-        return self.columns + 1
+        return _columns_of(self.places.shape[1])
 
     @property
     def needs_spread(self) -> slice:
@@ -151,7 +143,7 @@ class Intercepts(Slopes):
 
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """With the slopes' errors at the reference, as far as the middles of the columns are from zero."""
-        p, found = self.columns, self.linear_variances(noisy)
+        p, found = self.columns, linear_variances(self, noisy)
         for j in range(p):
             reach = self.middles[:, 1 + j] / (REFERENCE * self.halves[:, 1 + j]) ** 2
             found = found + reach**2 * noisy.variance(self.places[:, 1 + p + j])
