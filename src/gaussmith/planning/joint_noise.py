@@ -353,6 +353,10 @@ class JointNoise(SharedNoise):
         told = {WAY: np.array([best], float)} if best else {}
         return replace(each[best], numbers=each[best].numbers | told, lower=self._everywhere(each[best].lower))
 
+    @property
+    def is_bound_quick(self) -> bool:
+        return self.law is not None or len(self.body.parts) <= MAX_SOUGHT
+
     def _everywhere(self, lower: float) -> float:
         """The bound of all groups, from that of one; rounded down."""
         return lower if self.groups is None else lower * self.times * (1.0 - 2.0**-40)
@@ -527,6 +531,9 @@ def lent_to_others() -> PlanError:
     """The reason for refusing queries that take a number from a noise which does not say so."""
     return damaged_plan("a noise that lends its number to other queries")
 
+
+MAX_SOUGHT = 16
+"""Limit on the parts for which a law is searched to print how good the noise is; 32 took five times the planning."""
 
 MAX_LAW = 20_000
 """Limit on the numbers of a law that a plan keeps; a longer one is found again when it is asked for."""
