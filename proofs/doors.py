@@ -61,7 +61,7 @@ def prove(count: int, seed: str, on_spark: int, folder: Path) -> int:
     seconds = time.perf_counter() - start
     print(*tally.lines(), sep="\n")
     print(f"\n{tally.accepted.total()} pairs accepted, {tally.refused.total()} refused, in {seconds:.0f} s")
-    print(f"largest ratio of a pair to what is charged: {float(tally.sensitivity) ** 0.5:.6f}")
+    print(f"largest ratio of a pair to what is charged: {float(tally.largest) ** 0.5:.6f}")
 
     failed = {}
     cases = every_case()
@@ -151,7 +151,7 @@ def write_evidence(
         "refused": tally.refused.total(),
         "combinations": len(every_combination()),
         "combinations_not_tried": len(tally.empty),
-        "largest_ratio": round(float(tally.sensitivity) ** 0.5, 9),
+        "largest_ratio": round(float(tally.largest) ** 0.5, 9),
         "pairs_on_spark": len(spark),
         "violations": len(violations),
         "violated": {spelt(trial): trial.finding.problems[0] for trial in violations[:SHOWN]},

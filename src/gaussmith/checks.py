@@ -5,6 +5,7 @@
     check_probability        a number strictly between 0 and 1             → float
     check_coordinate_names   one name per coordinate, no name twice        → tuple, or None
     is_whole, is_number      what counts as a number, for callers that write their own message
+    is_list, repeated        what counts as a list; what is in it twice
     checks_arguments         a public function whose arguments have other names, or are too few or too many
 
 True and False are not numbers here: Python treats them as 1 and 0, but as an argument they are a mistake. Numpy
@@ -60,6 +61,29 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether this is a list, a tuple or another sequence, but no text.
+
+    >>> is_list(["a"]), is_list(("a",)), is_list("a"), is_list({"a"})
+    (True, True, False, False)
+    """
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def repeated(values: Iterable[T]) -> T | None:
+    """The first value that was there before; None where all differ.
+
+    >>> repeated(["a", "b", "a"]), repeated(["a", "b"])
+    ('a', None)
+    """
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
 def meant(value: object, low: int, high: int | None = None) -> int:
     """The whole number within limits that a text or a float says; else the lowest one.
 
@@ -94,16 +118,8 @@ def check_whole(
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
     rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={meant(value, low, high)}"
-    raise error(
-        f"{name}={_text(value)}",
-        rule,
-        remedy,
-        code="whole-number-out-of-range",
-        name=name,
-        value=value,
-        low=low,
-        high=high,
-    )
+    what = f"{name}={_text(value)}"
+    raise error(what, rule, remedy, code="whole-number-out-of-range", name=name, value=value, low=low, high=high)
 
 
 def check_number(
@@ -167,19 +183,10 @@ def check_coordinate_names(
     rule = "every coordinate needs its own name"
     if len(names) != size:
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
-        raise error(
-            what,
-            rule,
-            "give one name per coordinate",
-            code="names-do-not-match-coordinates",
-            names=len(names),
-            coordinates=size,
-        )
-    known: set[Any] = set()
-    for name in names:
-        if name in known:
-            raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
-        known.add(name)
+        remedy = "give one name per coordinate"
+        raise error(what, rule, remedy, code="names-do-not-match-coordinates", names=len(names), coordinates=size)
+    if (name := repeated(names)) is not None:
+        raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
     return tuple(names)
 
 

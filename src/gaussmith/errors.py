@@ -209,6 +209,16 @@ def damaged_plan(part: str) -> PlanError:
     return PlanError(what, rule, "plan again", code="plan-damaged", part=part)
 
 
+def wrong_value(field: str, value: object, rule: str, example: object, *, code: str) -> RequestError:
+    """The error of a field whose value breaks a rule, with an example of what to write.
+
+    >>> print(wrong_value("share", 0, "a share must be a number above 0", 2, code="share-not-positive"))
+    share=0 · a share must be a number above 0 · write share=2
+    """
+    what, remedy = f"{field}={value!r}"[:120], f"write {setting(field, example)}"
+    return RequestError(what, rule, remedy, code=code, **{field: value})
+
+
 def _plain(value: object) -> object:
     """A field as it is kept: numbers, texts, dates, dataclasses and short lists of these; all else as its text.
 

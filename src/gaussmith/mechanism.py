@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.domain import free_marks
+from gaussmith.domains.domain import check_plain, free_marks
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.addresses import read_source, short_name
 from gaussmith.engines.engine import Progress, Totals
@@ -74,7 +74,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             questions=len(plan.slots),
         )
     block = query.block
-    block.domain.check_plain()
+    check_plain(block.domain)
     if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',

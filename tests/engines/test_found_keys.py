@@ -19,6 +19,7 @@ from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.engines import polars
 from gaussmith.totals import found_keys as key_passes
 
 ROWS = 900
@@ -104,6 +105,30 @@ def test_people_are_those_that_python_finds() -> None:
     opened = mechanism.prepare_request(request.plan, data).sources[0]
     batches = opened.summation.stream(opened.source, (), 1)
     assert {(row[0],): row[1] for batch in batches for row in batch.rows()} == expected_people(data)
+
+
+@pytest.mark.parametrize("told", [(1, 1), (0, 1), (0, 0)], ids=["digests", "equal upper halves", "equal digests"])
+def test_first_rows_are_those_that_python_ranks_first(told: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also texts of more than one block, with letters of several bytes; and where digests are alike."""
+    random, real = np.random.default_rng(), polars.digest_texts
+    keys = [letter * int(size) for letter in "xä日" for size in range(0, 70, 3)]
+    rows = pl.DataFrame(
+        {
+            "u": random.integers(0, 9, 400),
+            "fewest": -random.integers(1, 4, 400),
+            "text": [keys[i] for i in random.integers(0, len(keys), 400)],
+            "key": random.permutation(400),
+        }
+    )
+    monkeypatch.setattr(polars, "digest_texts", lambda texts: real(texts) * np.array(told, np.uint64))
+    found = rows[polars.first_places(rows, "u", "fewest", "text", ["key"], KEPT)]
+
+    def rank(row: dict[str, Any]) -> tuple[Any, ...]:
+        digest = hashlib.md5(row["text"].encode(), usedforsecurity=False).hexdigest()
+        return row["fewest"], digest[:16] * told[0], digest[16:] * told[1], row["key"]
+
+    people = [sorted(own.rows(named=True), key=rank)[:KEPT] for own in rows.partition_by("u")]
+    assert sorted(found.rows()) == sorted(tuple(row.values()) for own in people for row in own)
 
 
 # -- passes over the people -----------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from gaussmith.engines.engine import Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source
 from gaussmith.expressions.spelling import as_number, kinds_of, plan_derivation
-from gaussmith.papers.ball_moments import BallMomentEncoding
 from gaussmith.papers.looks import ColumnCellEncoding, LengthCellEncoding
 from gaussmith.papers.points import PointEncoding
 from gaussmith.papers.sparse import SparseEncoding
@@ -108,7 +107,6 @@ CODINGS: dict[str, Any] = {
         coarse_codes(np.array(LOW), np.array(HIGH), BOX.substitute, None),
         (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6)),
     ),
-    "ball moments": BallMomentEncoding(BALL, (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6))),
     "column cells": ColumnCellEncoding(np.linspace(LOW, HIGH, 5).T),
     "column cells at odd edges": ColumnCellEncoding(
         np.tile([-1e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.25, 17.25, 50.0, 50.0, 100.0, 1e308], (13, 1))

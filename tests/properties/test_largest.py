@@ -45,7 +45,6 @@ from gaussmith.domains.row_moments import RowMoments
 from gaussmith.numerics import exact, norms, zonotopes
 from gaussmith.numerics.matrices import Bordered, Exchangeable, Matrix
 from gaussmith.papers.ball import Ball
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.gaussian import GaussianData, UnknownGaussianData
 from gaussmith.papers.looks import ColumnCells, LengthCells
 from gaussmith.papers.points import Points
@@ -212,7 +211,7 @@ def check_changes(case: Case, rng: np.random.Generator, draws: int = DRAWS) -> N
         kinds = case.lifts[ADD_REMOVE]
         lift = kinds[i % len(kinds)](rng, case.width + 1)
         truth = largest_changed([row[: case.width] for row in entries(lift)], cores)
-        check_bound(case.domain.replacement_sensitivity(lift), truth, 1.0, lift)
+        check_bound(case.domain.extremes().replacement_sensitivity(lift), truth, 1.0, lift)
 
 
 @pytest.fixture(autouse=True)
@@ -233,8 +232,8 @@ def test_the_bound_of_a_change_is_the_largest_change(name: str) -> None:
 
 
 def test_every_domain_is_tried() -> None:
-    # See test_largest_unlisted, test_largest_moments, test_ball_moments, test_row_moments and test_looks.
-    elsewhere = {Ball, BallMoments, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
+    # See test_largest_unlisted, test_largest_moments, test_row_moments and test_looks.
+    elsewhere = {Ball, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
     without_lift = {UnknownGaussianData}
     assert {type(case.domain) for case in CASES.values()} | elsewhere | without_lift == set(DOMAINS.values())
 
@@ -252,10 +251,10 @@ def test_lifts_of_other_structures_are_refused(name: str, neighbours: str) -> No
     if name == "sparse":
         bordered = Bordered(np.arange(width), *np.ones((2, width)), width + 1)
         with refused(damaged(usual)):
-            domain.replacement_sensitivity(bordered)
+            domain.extremes().replacement_sensitivity(bordered)
     elif name != "records":  # of those nothing changes
         with refused(damaged("a lift of")):
-            domain.replacement_sensitivity(lift)
+            domain.extremes().replacement_sensitivity(lift)
 
 
 # -- planted faults ---------------------------------------------------------------------------------------------------

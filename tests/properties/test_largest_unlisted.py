@@ -32,7 +32,7 @@ from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith.domains.box import Box
-from gaussmith.domains.cells import Cells
+from gaussmith.domains.cells import CellMarks, Cells
 from gaussmith.domains.counts import Counts
 from gaussmith.domains.extremes import Sphere, repeats
 from gaussmith.domains.groups import Groups
@@ -122,7 +122,9 @@ def check_ball(name: str, kind: str, rng: np.random.Generator, queries: int = DR
         else:  # two records lie 2 apart at most, in any direction
             truth = 4 * max(sum(row[j] ** 2 for row in rows) for j in range(d))
             bound = (
-                domain.replacement_sensitivity(lift) if private else domain.sensitivity(lift, kind, np.full(d, reach))
+                domain.extremes().replacement_sensitivity(lift)
+                if private
+                else domain.sensitivity(lift, kind, np.full(d, reach))
             )
             loose = math.sqrt(max(np.bincount(lift.index[lift.index < d]), default=1)) if i % len(kinds) else 1.0
         check_bound(bound, truth, loose, (lift, reach))
@@ -140,7 +142,7 @@ def test_dense_lifts_of_balls_are_refused() -> None:
         with refused(damaged("a ball with a dense lift")):
             domain.sensitivity(lift, ADD_REMOVE)
         with refused(damaged("a ball with a dense lift")):
-            domain.replacement_sensitivity(lift)
+            domain.extremes().replacement_sensitivity(lift)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def check_marginals(name: str, kind: str, or_none: bool, rng: np.random.Generato
         Y = np.array([lift.exact_times(record) for record in counted_cells(sizes, ways, or_none)], object)
         apart = Y if kind == ADD_REMOVE else (Y[:, None] - Y[None]).reshape(-1, Y.shape[1])
         truth = math.sqrt((apart * apart).sum(axis=1).max())
-        bound = domain.replacement_sensitivity(lift) if kind == "change" else domain.sensitivity(lift, kind)
+        bound = domain.extremes().replacement_sensitivity(lift) if kind == "change" else domain.sensitivity(lift, kind)
         rounding = 2 * math.sqrt(Y.shape[1]) / truth
         check_bound(bound / truth, Fraction(1 - rounding - 1e-15) ** 2, 1.0 + 2 * rounding, lift.residuals)
 
@@ -247,11 +249,11 @@ def test_marginals_of_many_attributes_are_bounded_one_by_one() -> None:
         (
             "change",
             False,
-            Cells.replacement_sensitivity,
+            CellMarks.replacement_sensitivity,
             "lift.largest_norm(REPLACE_ONE)",
             "lift.largest_norm(ADD_REMOVE)",
         ),
-        ("change", True, Cells.replacement_sensitivity, "if self.or_none", "if False"),
+        ("change", True, CellMarks.replacement_sensitivity, "moved if self.at_least else", "moved if True else"),
     ],
 )
 def test_faults_of_marginals_are_found(

@@ -166,7 +166,7 @@ def test_what_cannot_be_asked() -> None:
     with refused("row-moments-in-found-groups"):
         gm.Request("t.csv", rows_per_unit=2, by={"to": "found"}, groups_per_unit=1, **fields)
     plan = gm.Request("t.csv", rows_per_unit=2, **fields).plan
-    with refused("row-moments-plan-without-request"):
+    with refused("people-plan-without-request"):
         plan.release(np.zeros((3, 1)))
     with refused(damaged("other numbers of a person than planned")):
         query = plan.queries[0]

@@ -17,9 +17,9 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.planning import query
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
+from gaussmith.planning import query
 from gaussmith.planning.joint_noise import JointNoise
 
 ROOT = Path(__file__).parents[2]
@@ -55,8 +55,8 @@ def test_without_a_fault_nothing_is_found() -> None:
 @pytest.mark.parametrize(
     ("ask", "function", "right", "wrong"),
     [
-        (ASK, tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, 1)"),
-        (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
+        (ASK, tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, 1)"),
+        (ASK, JointNoise._largest, "found = largest(", "found = 0.99 * largest("),
         (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
         (ASK, tied_people.extents_of, "columns = query.block.codes.extents", "columns = query.block.codes.extents / 2"),
@@ -82,7 +82,7 @@ def test_a_person_who_adds_more_than_planned_is_found(
     ("function", "right", "wrong"),
     [
         (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
-        (tied_people.part_of, "(query.groups.size, draw.groups.at_most)", "(query.groups.size, draw.groups.size)"),
+        (tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, query.groups.size)"),
         (tied_people._pooled, "groups=at, most=most)", "groups=at, most=most, weights=first.weights * 3)"),
     ],
 )
@@ -117,7 +117,8 @@ def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.Capture
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
     assert evidence["realistic"]["requests"] == 26
-    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 11
+    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 12
+    assert evidence["by_the_same_groups"]["requests"] == 3
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 

@@ -8,6 +8,7 @@ without running stays in braces, as in an f-string, and alternatives stand betwe
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -164,7 +165,23 @@ def read_texts(node: ast.expr, scope: Scope, within: bool = False) -> Texts:
             elif name in scope.arguments:
                 given_node, outside = scope.arguments[name]
                 return read_texts(given_node, outside, within)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "setting":
+        node = _Filled(scope).visit(copy.deepcopy(node))
     return [f"{{{ast.unparse(node)}}}"]
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts what a function was given in place of the names of its parameters."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.arguments = scope.arguments
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.arguments:
+            return node
+        given, outside = self.arguments[node.id]
+        found = outside.module.assigned(given.id, given) if isinstance(given, ast.Name) else []
+        return found[0] if len(found) == 1 else given
 
 
 def _part(texts: Texts) -> str:

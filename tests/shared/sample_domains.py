@@ -7,7 +7,6 @@ import numpy as np
 import gaussmith as gm
 from gaussmith.domains.people import People
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.looks import ColumnCells, LengthCells
 
 
@@ -25,7 +24,6 @@ class Domains:
         self.clipped = gm.domains.GaussianData([1, -2], [3, 4], rows=50).clipped_to(np.array([6.0, 2.0]))
         self.unknown = gm.domains.GaussianData(dimension=2, rows=30, normal=True)
         self.ball = gm.domains.Ball(2, 3.0, centre=[1.0, -2.0], names=["u", "v"])
-        self.ball_moments = BallMoments(2, 3.0, names=["u", "v"])
         self.points = gm.domains.Points([[0, 1, 0], [2, -5, 0]], names=["a", "b", "c"])
         self.sparse, self.even = gm.domains.SparseSum(["a", "b"], 1, [1.0, 4.0]), gm.domains.SparseSum(3, 2, 0.5)
         self.counts, self.votes = gm.Counts(["bread", "milk", "tea"], at_most=2), gm.domains.Votes(4)

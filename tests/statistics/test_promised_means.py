@@ -17,6 +17,7 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith.planning.error_distribution import ErrorLaw, normal_width, rows_needed
+from gaussmith.statistics.statistic import counts_records
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 DRAWS = 40_000
@@ -82,13 +83,13 @@ def drawn(plan: gm.Plan, draws: int = DRAWS) -> tuple[Array, Array, Array, Array
     noise = np.random.default_rng().standard_normal((draws, dense.shape[1])) @ dense.T
     above, below, farthest = [], [], []
     for statistic in block.answers.statistics:
-        if statistic.counts_records:
+        if counts_records(statistic):
             continue
         for i, places in enumerate(statistic.places):
             above.append(noise[:, places[0]])
             secret = statistic.divided and (places[-1] >= 0 or not block.public_count)
             below.append(noise[:, places[-1]] if secret else np.zeros(draws))
-            limit = block.domain.mean_distances[block.problem.features.index[places[0]]] if statistic.divided else 0.0
+            limit = block.domain.means.distances[block.problem.features.index[places[0]]] if statistic.divided else 0.0
             stated = getattr(statistic, "within", None)
             if stated is not None:
                 limit = min(limit, np.abs(stated[i] - statistic.middles[i]).max())

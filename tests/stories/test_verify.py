@@ -113,7 +113,7 @@ def test_several_questions_are_verified_query_by_query(here: Path, capsys: pytes
     plan["guarantee"] = {"mu": 0.2}
     Path("forged.json").write_text(json.dumps(plan))
     code, out, err = run(capsys, "verify", "forged.json", "proof.json")
-    assert (code, out) == (2, "") and "draws that spend too much" in err
+    assert (code, out) == (2, "") and "queries that spend too much" in err
 
 
 def test_questions_with_shares_are_verified_query_by_query(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

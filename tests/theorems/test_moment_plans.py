@@ -95,6 +95,16 @@ def test_replacing_a_record_of_several_columns(columns: int, at_least: float) ->
     assert at_least <= plan.block.lower_bound <= plan.block.price
 
 
+@pytest.mark.parametrize("columns", [2, 3])
+def test_replacing_a_record_of_columns_without_products(columns: int) -> None:
+    """Columns change independently: the roots of their own optima add up, and no noise has less."""
+    weights = np.linspace(1, 4, columns)
+    plan = gm.plan(gm.Moments(box(columns), "squares"), ONE, neighbours=REPLACE_ONE, weights=[*weights, *weights])
+    assert plan.optimality < 1.0001
+    each = [gm.plan(gm.Moments(box(1)), ONE, neighbours=REPLACE_ONE, weights=[w, w]).block.price for w in weights]
+    assert plan.block.price == pytest.approx(sum(map(math.sqrt, each)) ** 2, rel=1e-9)
+
+
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("products", ["all", "squares", [("a", "a"), ("a", "b")]])
 def test_every_certificate_holds_and_is_read_back(neighbours: str, products: object) -> None:

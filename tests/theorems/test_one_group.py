@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from planting import plant
-from whole.existing import BOUNDS, EDGES, ROWS, SCHEMA, effects, everyone, features_of, rows_of
+from whole.existing import (
+    BOUNDS,
+    EDGES,
+    ROWS,
+    SCHEMA,
+    effects,
+    everyone,
+    examine,
+    features_of,
+    random_by_groups,
+    rows_of,
+)
 from whole.pairs import total_tables
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.polars import POLARS
 from gaussmith.errors import PlanError
+from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.sensitivity import largest
 from gaussmith.planning import one_group
 from gaussmith.planning.certificate import verify
+from gaussmith.planning.joint_noise import JointNoise
 from gaussmith.planning.one_group import by_one_key, one_choice
 from gaussmith.planning.plan import Plan
 
@@ -29,6 +45,7 @@ MIDDLE = {"medians": ["q"], "bins": {"q": EDGES}, "bounds": BOUNDS}
 SPREAD = {"variances": ["b"], "bounds": BOUNDS}
 UNIT = {"unit": "person", "rows_per_unit": ROWS, "groups_per_unit": 1}
 C = [*KEYS, None]
+REPLACED = {"neighbours": "replace-one"}
 
 
 def ask(*questions: dict[str, Any], **fields: Any) -> Plan:
@@ -66,6 +83,11 @@ CASES: dict[str, tuple[Plan, list[dict[str, Any]]]] = {
         ask({**MEAN, "count": True, "by": BY, "group_weights": {"c0": 4}}, **UNIT),
         rows_of({"c": C, "a": A}),
     ),
+    "replaced": (ask({**MEAN, "count": True, "by": BY}, **REPLACED), rows_of({"c": C, "a": A})),
+    "replaced people": (
+        ask({**MEAN, "count": True, "by": BY, "mean_of": "units"}, **REPLACED, **UNIT),
+        rows_of({"c": C, "a": A}),
+    ),
     "beside others": (
         ask({**MEAN, "count": True, "by": BY}, {"sums": ["b"], "bounds": BOUNDS, "where": "f"}, **UNIT),
         rows_of({"c": C[1:], "a": A, "b": [-2.0, 6.0], "f": [True, False]}),
@@ -74,7 +96,7 @@ CASES: dict[str, tuple[Plan, list[dict[str, Any]]]] = {
 
 
 def reaches(plan: Plan, rows: list[dict[str, Any]]) -> np.ndarray:
-    """√(sᵀ Σ⁻¹ s) of every person that these rows make, through the release itself."""
+    """√(sᵀ Σ⁻¹ s) of every person that these rows make, or every two of them, through the release itself."""
     rule = plan.queries[0].row_rule
     assert rule is not None
     people = [[row | {"person": "p"} for row in person] for person in everyone(rows, rule.unit is not None)]
@@ -82,6 +104,10 @@ def reaches(plan: Plan, rows: list[dict[str, Any]]) -> np.ndarray:
     plain, _ = features_of(plan, nobody)
     noise = np.array(effects(plan, nobody))
     added = np.array([features_of(plan, each)[0] - plain for each in totals])
+    if plan.neighbours == "replace-one":
+        added = np.unique(np.round(added, 9), axis=0)
+        one, other = np.triu_indices(len(added), 1)
+        added = added[one] - added[other]
     sizes = np.linalg.norm(noise, axis=0)
     inverse = np.linalg.pinv((noise / sizes).T @ (noise / sizes), rcond=1e-11, hermitian=True)
     left = (added / sizes) @ (np.eye(len(sizes)) - inverse @ ((noise / sizes).T @ (noise / sizes)))
@@ -132,6 +158,53 @@ def test_totals_are_the_optimal_ones(name: str) -> None:
     assert plan.optimality <= 1.001
     one = ask(*questions)
     assert plan.total_variance == pytest.approx(4 * one.total_variance, rel=1e-3)
+
+
+def test_replacing_a_person_costs_at_most_twice_one_group() -> None:
+    """The noise of one group at μ/√2: the person leaves one group and enters another."""
+    by = {"c": [f"c{i}" for i in range(4)]}
+    plan, one = (ask({**MEAN, "count": True, **more}, **kind) for more, kind in (({"by": by}, REPLACED), ({}, {})))
+    assert plan.total_variance == pytest.approx(2 * 4 * one.total_variance, rel=1e-4)
+    assert plan.total_variance <= 1.17 * 17.376  # the optimum, computed elsewhere over all pairs of people
+
+
+def worst_pair(lift: TiedLift) -> float:
+    """The largest norm that two people of one column make: in two groups, or in the same one."""
+    people = [np.array([z * p, p, 1.0]) for z, p in [(-1, 1), (1, 1), (0, 0)]]
+    rows = np.vstack([np.hstack([lift.own[0], np.zeros((2, 1))]) + lift.ties, lift.last])
+    seen = [rows @ each for each in people]
+    apart = [np.sqrt(v @ v + w @ w) for v in seen for w in seen]
+    return float(max(*apart, *(np.linalg.norm(v - w) for v in seen for w in seen)))
+
+
+def test_two_groups_and_a_change_within_one_are_charged() -> None:
+    """Random lifts, also those by which a change within a group is the larger one."""
+    (tie,) = CASES["replaced"][0].ties
+    rng = np.random.default_rng(3)
+    within = 0
+    for i in range(200):
+        ties, last = np.zeros((2, 3)), np.append(np.zeros(2), rng.normal())
+        ties[1, 2] = rng.normal()
+        if i % 4 == 0:
+            last[1] = rng.normal()
+        lift = TiedLift((1,), (np.diag(rng.uniform(0.1, 3, 2)),), ties, last)
+        found, truth = replace(tie, lift=lift)._largest(lift, None), worst_pair(lift)
+        assert truth * (1 - 1e-12) <= found <= truth * (1.0 + 1e-9 if i % 4 else 2.0)
+        within += truth > np.sqrt(2) * largest(lift, tie.body, "add-remove") * 1.01
+    assert within > 20
+
+
+def test_what_two_groups_need_is_seen_in_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, rows = CASES["replaced"]
+    plant(monkeypatch, JointNoise._largest, "np.array([found, found])", "np.array([found])")
+    assert reaches(gm.Plan.from_json(plan.to_json()), rows).max() > 1.05
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_random_questions_by_the_same_groups_are_near_the_optimum(i: int) -> None:
+    fields, rows = random_by_groups(random.Random(f"one group {i}"))
+    found = examine(fields, rows)
+    assert found.price_from <= 1.1 and found.bound <= 1 + 1e-6
 
 
 def test_a_hundred_groups_cost_a_hundred_times_one() -> None:

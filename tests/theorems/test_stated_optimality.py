@@ -13,8 +13,12 @@ from gaussmith.planning import crossed_noise as crossed_keys
 from gaussmith.planning import joint_people as rule_columns
 
 NAMED = named_cases()
-TRUE = {"mean + count by 4, replace-one": 1.311, "column tabled in two ways": 1.613}
-"""What the plan costs over the least; nothing in the other requests, which are planned as one group."""
+TRUE = {
+    "mean + count by 4, replace-one": 1.167,
+    "column tabled in two ways": 1.613,
+    "sum; mean of one column by 3, of people": 1.549,
+}
+"""What the plan costs over the least; nothing in the other requests, where people come and go in one group."""
 TIGHT = 1.001
 """Where keys are the same the bound is that of one group, repeated: nothing is lost."""
 

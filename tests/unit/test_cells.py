@@ -129,7 +129,7 @@ def test_undeclared_values_count_as_the_stand_in_and_nothing_fails():
     values = plain.release(["a", "zzz", "", None]).values
     assert values == pytest.approx([1, 3], abs=0.1)
     assert values.sum() == pytest.approx(4, abs=1e-9)  # the total is public, and exact
-    assert "counts as: b" in plain.domain.reading
+    assert "counts as: b" in plain.domain.words.reading
     left_out = gm.plan(gm.Cells(["a", "b"], or_none=True), gm.Guarantee(mu=1000), count=True)
     released = left_out.release(["a", "zzz", "", None])
     assert released.names == ("a", "b", "count")
@@ -175,7 +175,7 @@ def test_plans_and_releases_of_cells_print_chart_report_and_come_back(tmp_path):
         assert again.values == pytest.approx(released.values)
         assert again.plan == plan
         page = released.report(tmp_path / "page.html").read_text(encoding="utf-8")
-        assert domain.reading.split(".")[0] in page
+        assert domain.words.reading.split(".")[0] in page
         assert str(plan) and plan.explain() and plan.chart() and str(released)
         assert released.to_polars().height == len(released)
 

@@ -19,8 +19,6 @@ from gaussmith.domains.extremes import Sphere
 from gaussmith.domains.features import of_coordinates, of_matrix
 from gaussmith.domains.moments import coarse_codes
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.papers import ball_moments as ball_moment_codes
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.looks import LengthCells
 from gaussmith.papers.sparse import SparseEncoding
 
@@ -32,10 +30,9 @@ def test_coded_points_lie_inside_their_bounds_and_nearly_fill_them() -> None:
         near = 2.0**-19 if isinstance(domain, gm.Moments) else 2.0**-40
         assert half == pytest.approx(domain.radius, rel=near, abs=0) and (half <= domain.radius).all()
         assert np.abs(middle - domain.centre) == pytest.approx(0, abs=near * float(domain.radius.max()))
-    assert d.ball_moments.coded[1] == pytest.approx(9 * (2**21 / (2**21 - 2)) ** 2, rel=1e-15)
     assert d.ball.coded == (d.ball.centre, d.ball.radius)
-    assert d.people.middles == pytest.approx([3, 1, 0.25, 0], rel=2.0**-40) and d.people.middles[-1] == 0
-    assert d.box.middles is d.box.coded[0]
+    assert d.people.means.middles == pytest.approx([3, 1, 0.25, 0], rel=2.0**-40) and d.people.means.middles[-1] == 0
+    assert d.box.means.middles is d.box.coded[0]
 
 
 def test_the_codes_of_people_end_with_the_number_of_rows() -> None:
@@ -78,11 +75,10 @@ def test_what_replaces_missing_values() -> None:
 
 def test_what_coordinates_are_made_of() -> None:
     d = Domains()
-    assert [d.moments.read_from(j) for j in range(5)] == [(0,), (1,), (0, 0), (0, 1), (1, 1)]
-    assert [d.ball_moments.read_from(j) for j in range(3)] == [(0, 0), (0, 1), (1, 1)]
-    assert [d.columns.read_from(j) for j in range(6)] == [(0,)] * 3 + [(1,)] * 3
-    assert [d.lengths.read_from(j) for j in range(4)] == [(0, 1)] * 4
-    assert d.box.read_from(2) == (2,)
+    assert [d.moments.input.made_of(j) for j in range(5)] == [(0,), (1,), (0, 0), (0, 1), (1, 1)]
+    assert [d.columns.input.made_of(j) for j in range(6)] == [(0,)] * 3 + [(1,)] * 3
+    assert [d.lengths.input.made_of(j) for j in range(4)] == [(0, 1)] * 4
+    assert d.box.input.made_of(2) == (2,)
 
 
 def test_cores_of_moments_and_of_pairs_of_them() -> None:
@@ -109,7 +105,7 @@ def test_a_person_of_row_moments_adds_little_more_than_its_rows() -> None:
             core = Fraction(4 + 2 * steps[j] + 2 * steps[i], 2)
             off += (1 + (i == j)) * core / (steps[i] * steps[j])
         kind = domain.extremes()
-        assert (kind.at_most, kind.rounding) == (domain.max_rows, off)
+        assert (kind.rows, kind.rounding) == (domain.max_rows, off)
 
 
 def test_chosen_ellipsoids_and_other_means() -> None:
@@ -126,7 +122,7 @@ def test_chosen_ellipsoids_and_other_means() -> None:
         d.gaussian.codes()
     assert d.clipped.codes().encode(np.array([[1.0, -2.0], [7.0, -2.0]])).tolist() == [[0, 0], [2**42 - 4, 0]]
     single = gm.domains.GaussianData(7, [1, 2], mean_within=3)
-    assert single.centre.tolist() == [7, 7] and single.spread.tolist() == [9, 9]
+    assert single.centre.tolist() == [7, 7] and single.means.squares.tolist() == [9, 9]
 
 
 @pytest.mark.parametrize("within", [None, 0.5])
@@ -192,18 +188,11 @@ def test_sums_of_products_are_exact_beyond_what_doubles_hold() -> None:
     """5 000 products of 42 bits each: 2¹¹ of them are added up at a time."""
     rng = np.random.default_rng(4)
     moments = gm.Moments(gm.Box([0, 0], [1.99, 1.99])).codes(np.zeros(2))
-    ball, single = BallMoments(2, 1.4).codes(), BallMoments(1, 1.99).codes()
-    for codes, rows in (
-        (moments, rng.uniform(1.97, 1.99, (5000, 2))),
-        (ball, rng.uniform(0.97, 1, (5000, 2))),
-        (single, rng.uniform(1.97, 1.99, (5000, 1))),
-    ):
-        for count in (1, 2047, 2048, 2049, 5000):
-            exact = codes.encode(rows[:count]).astype(object).sum(axis=0)
-            assert codes.sum_rows(rows[:count]).tolist() == exact.tolist()
-    assert ball.full == 2**21 - 2 and BallMoments(1, 1.0).codes().full == 2**21 - 1
-    assert BallMoments(4, 1.0).codes().full == 2**21 - 2 and BallMoments(5, 1.0).codes().full == 2**21 - 3
-    assert moment_codes.EXACT_ROWS == ball_moment_codes.EXACT_ROWS == 2**11
+    rows = rng.uniform(1.97, 1.99, (5000, 2))
+    for count in (1, 2047, 2048, 2049, 5000):
+        exact = moments.encode(rows[:count]).astype(object).sum(axis=0)
+        assert moments.sum_rows(rows[:count]).tolist() == exact.tolist()
+    assert moment_codes.EXACT_ROWS == 2**11
 
 
 def test_lengths_are_measured_from_the_centre_in_units_of_the_scale() -> None:
@@ -246,9 +235,9 @@ def test_no_number_of_a_domain_is_minus_zero() -> None:
 def test_a_count_alone_has_no_noise_where_the_number_of_records_is_public() -> None:
     nothing = of_coordinates(np.zeros(0, np.int64), np.zeros(0, bool))
     counted = replace(nothing, count_weight=4.0)
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "replace-one")) == 0
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) == pytest.approx(4)
-    assert gm.Records().closed_bound(Problem(gm.Records(), counted, "add-remove")) <= 4
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "replace-one")).lower == 0
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "add-remove")).lower == pytest.approx(4)
+    assert gm.Records().bounding_law(Problem(gm.Records(), counted, "add-remove")).lower <= 4
 
 
 def test_a_value_that_is_coded_zero_takes_no_place_of_another() -> None:

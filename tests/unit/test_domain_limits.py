@@ -11,17 +11,17 @@ import pytest
 from refusals import damaged, refused
 
 import gaussmith as gm
-from gaussmith.domains import cells, extremes, groups, moments
+from gaussmith.domains import domain, extremes, groups, moments
 from gaussmith.domains import groups as group_weights
 from gaussmith.domains import moments as moment_norms
 from gaussmith.domains import uncentred as labels
+from gaussmith.domains.domain import check_coordinates
 from gaussmith.domains.extremes import check_lift
 from gaussmith.domains.people import People
 from gaussmith.domains.row_moments import RowMoments
 from gaussmith.numerics.matrices import Dense
-from gaussmith.papers import ball_moments, looks
 from gaussmith.papers import gaussian as unknown_gaussian
-from gaussmith.papers.ball_moments import BallMoments
+from gaussmith.papers import looks
 from gaussmith.papers.looks import ColumnCells, LengthCells
 from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
@@ -39,8 +39,8 @@ def below(x: float) -> float:
 def test_limits_are_as_documented() -> None:
     """Each is a promise of size or time; a change is a decision."""
     assert extremes.MAX_LISTED == moment_norms.MAX_VERTICES == 4096
-    assert (moments.MAX_COLUMNS, ball_moments.MAX_COLUMNS, unknown_gaussian.MAX_COLUMNS) == (64, 32, 4096)
-    assert (labels.MAX_LABELS, groups.MAX_GROUPS, cells.MAX_SINGLE) == (100_000_000, 10_000_000, 10_000_000)
+    assert (moments.MAX_COLUMNS, unknown_gaussian.MAX_COLUMNS) == (64, 4096)
+    assert (labels.MAX_LABELS, groups.MAX_GROUPS, domain.MAX_SINGLE) == (100_000_000, 10_000_000, 10_000_000)
     assert (looks.MAX_CELLS, group_weights.MAX_WEIGHTS) == (1 << 20, 12)
 
 
@@ -92,13 +92,6 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
         lambda given: gm.Moments({"a": (0, 1), "b": (0, 1)}, given),
         ["all", "squares", [("a", "b")]],
         ["ab", [], 3, {"a": "b"}.items()],
-    ),
-    "ball moments": ("too-many-columns-of-ball-moments", lambda n: BallMoments(n, 1.0), [32], [33]),
-    "ball moments, radius": (
-        "radius-of-moments-out-of-range",
-        lambda x: BallMoments(2, x),
-        [1e-70, 1e70],
-        [below(1e-70), above(1e70)],
     ),
     "row moments": (
         "whole-number-out-of-range",
@@ -318,13 +311,13 @@ TAKEN_AND_REFUSED: dict[str, tuple[str, Callable[[Any], Any], list[Any], list[An
     ),
     "cells, one by one": (
         "too-many-cells-to-release",
-        lambda n: gm.Cells(n).check_coordinates(),
+        lambda n: check_coordinates(gm.Cells(n)),
         [10_000_000],
         [10_000_001],
     ),
     "cells, very many": (
         "too-many-cells-to-release",
-        lambda shape: gm.Cells(shape=shape).check_coordinates(),
+        lambda shape: check_coordinates(gm.Cells(shape=shape)),
         [[10, 10]],
         [[100_000_000] * 2, [100_000_000] * 50],
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from sample_domains import Domains
 
 import gaussmith as gm
 from gaussmith.domains.box import Records
-from gaussmith.domains.domain import free_marks, rows_coordinate, rows_of
+from gaussmith.domains.cells import CellMarks
+from gaussmith.domains.domain import free_marks, records_are_rows, rows_coordinate, rows_of
 from gaussmith.domains.extremes import Marks, PersonRows, Product, Signs, Sphere
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.domains.moments import ValueProducts
 from gaussmith.domains.registry import DOMAINS, domain_from_dict
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.papers.looks import ColumnCells
 
 
@@ -33,19 +34,25 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "dimension": 3,
                 "centre": [2.5, -2, 2],
                 "radius": [1.5, 1, 4],
-                "spread": [0.75, 1 / 3, 16 / 3],
+                "means.squares": [0.75, 1 / 3, 16 / 3],
                 "ranges": [3, 2, 8],
-                "mean_distances": [1.5, 1, 4],
+                "means.distances": [1.5, 1, 4],
                 "names": ("a", "b", "c"),
             },
         ),
         "ball": (
             d.ball,
-            {"centre": [1, -2], "radius": [3, 3], "spread": [9 / 4] * 2, "ranges": [6, 6], "means_vary_alone": False},
+            {
+                "centre": [1, -2],
+                "radius": [3, 3],
+                "means.squares": [9 / 4] * 2,
+                "ranges": [6, 6],
+                "means.vary_alone": False,
+            },
         ),
         "wide ball": (
             gm.domains.Ball(7, 2.0),
-            {"centre": [0] * 7, "spread": [4 / 9] * 7, "names": None, "dimension": 7},
+            {"centre": [0] * 7, "means.squares": [4 / 9] * 7, "names": None, "dimension": 7},
         ),
         "gaussian": (
             d.gaussian,
@@ -53,8 +60,8 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "dimension": 2,
                 "centre": [1, -2],
                 "radius": [3, 4],
-                "spread": [16, 9],
-                "mean_distances": [4, 3],
+                "means.squares": [16, 9],
+                "means.distances": [4, 3],
                 "deviation": [5, 5],
                 "shares": [25 / 9, 25 / 16],
                 "half_axes": None,
@@ -65,8 +72,8 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
             d.clipped,
             {
                 "radius": [6, 2],
-                "spread": [9, 16],
-                "mean_distances": [3, 4],
+                "means.squares": [9, 16],
+                "means.distances": [3, 4],
                 "deviation": [3, 4],
                 "shares": [0.25, 4],
                 "names": None,
@@ -82,8 +89,8 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "dimension": 4,
                 "centre": [3, 0, 0, 0],
                 "radius": [2, 8, 1, 4],
-                "spread": [4 / 3, 4 / 3, 1 / 48, 0],
-                "mean_distances": [2, 2, 0.25, 0],
+                "means.squares": [4 / 3, 4 / 3, 1 / 48, 0],
+                "means.distances": [2, 2, 0.25, 0],
                 "names": ("own", "p", "q", "rows"),
                 "parts": (slice(0, 1), slice(1, 3), 3),
             },
@@ -97,12 +104,11 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "pairs": ((0, 0), (0, 1), (1, 1)),
                 "centre": [3, 3, -1, 0, -2.25],
                 "radius": [2, 3, 4, 6, 9],
-                "spread": [4 / 3, 3, 16 / 3, 12, 27],
+                "means.squares": [4 / 3, 3, 16 / 3, 12, 27],
                 "squares": [2, 4],
                 "crossed": [3],
                 "names": ("a", "b", "a²", "a·b", "b²"),
-                "columns": ("a", "b"),
-                "substitutes_size": 2,
+                "input.columns": ("a", "b"),
             },
         ),
         "few moments": (
@@ -112,31 +118,17 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "radius": [1, 2, 4, 4, 4],
                 "squares": [4],
                 "crossed": [3],
-                "columns": None,
+                "input.columns": None,
                 "names": ("0", "1", "2", "0·2", "1²"),
             },
         ),
         "row moments": (d.rows, {"centre": [3, -2], "radius": [2, 4], "max_rows": 3, "pairs": ((0, 0),)}),
-        "ball moments": (
-            d.ball_moments,
-            {
-                "dimension": 3,
-                "centre": [0, 0, 0],
-                "radius": [9, 9, 9],
-                "spread": [27, 27, 27],
-                "ranges": [9, 9 / 2**0.5, 9],
-                "is_square": [True, False, True],
-                "names": ("u²", "u·v", "v²"),
-                "columns": ("u", "v"),
-                "means_vary_alone": False,
-            },
-        ),
         "points": (
             d.points,
             {"dimension": 3, "ranges": [2, 5, 1], "names": ("a", "b", "c"), "radius": [1, 1, 1]},
         ),
-        "sparse": (d.sparse, {"radius": [1, 4], "ranges": [2, 8], "centre": [0, 0], "spread": [0, 0], "dimension": 2}),
-        "even sparse": (d.even, {"radius": [0.5] * 3, "ranges": [1] * 3, "declared_lists": [range(3)], "names": None}),
+        "sparse": (d.sparse, {"radius": [1, 4], "ranges": [2, 8], "centre": [0, 0], "dimension": 2}),
+        "even sparse": (d.even, {"radius": [0.5] * 3, "ranges": [1] * 3, "input.labels": (range(3),), "names": None}),
         "counts": (
             d.counts,
             {
@@ -144,20 +136,19 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "radius": [1, 1, 1],
                 "ranges": [1, 1, 1],
                 "names": ("bread", "milk", "tea"),
-                "substitutes_size": 0,
-                "declared_lists": [("bread", "milk", "tea")],
+                "input.labels": (("bread", "milk", "tea"),),
             },
         ),
-        "votes": (d.votes, {"points": 6, "ranges": [3] * 4, "names": None, "declared_lists": [range(4)]}),
+        "votes": (d.votes, {"points": 6, "ranges": [3] * 4, "names": None, "input.labels": (range(4),)}),
         "cells": (
             d.cells,
             {
                 "dimension": 6,
                 "others": (1, 2),
                 "names": ("p, 0", "p, 1", "p, 2", "q, 0", "q, 1", "q, 2"),
-                "attribute_names": ["x", "y"],
-                "declared_lists": [("p", "q"), range(3)],
-                "undeclared": "a value that is missing or not declared counts as: x=q, y=2",
+                "input.attributes": ("x", "y"),
+                "input.labels": (("p", "q"), range(3)),
+                "words.undeclared": "a value that is missing or not declared counts as: x=q, y=2",
             },
         ),
         "cells or none": (
@@ -165,17 +156,17 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
             {
                 "dimension": 3,
                 "names": None,
-                "undeclared": "",
-                "attribute_names": ["0"],
+                "words.undeclared": "",
+                "input.attributes": ("0",),
                 "others": (0,),
             },
         ),
         "column cells": (
             d.columns,
-            {"dimension": 6, "cells": 3, "at_most": 2, "columns": ("a", "b"), "declared_lists": []},
+            {"dimension": 6, "cells": 3, "at_most": 2, "input.columns": ("a", "b"), "input.labels": ()},
         ),
-        "length cells": (d.lengths, {"dimension": 4, "at_most": 1, "columns": None, "declared_lists": []}),
-        "records": (gm.Records(), {"dimension": 0, "centre": [], "radius": [], "spread": [], "names": ()}),
+        "length cells": (d.lengths, {"dimension": 4, "at_most": 1, "input.columns": None, "input.labels": ()}),
+        "records": (gm.Records(), {"dimension": 0, "centre": [], "radius": [], "means.squares": [], "names": ()}),
     }
 
 
@@ -186,7 +177,7 @@ EXACT = list(exact())
 def test_coordinates_are_what_their_definition_says(name: str) -> None:
     domain, expected = exact()[name]
     for attribute, value in expected.items():
-        found = getattr(domain, attribute)
+        found = attrgetter(attribute)(domain)
         if isinstance(found, np.ndarray):
             assert found.tolist() == pytest.approx(value, rel=1e-14, abs=0), attribute
         else:
@@ -253,7 +244,6 @@ def test_what_is_saved_is_short_where_it_can_be() -> None:
         and gm.domains.GaussianData(names=["a"]).dimension == 1
     )
     assert d.points.to_dict()["names"] == ["a", "b", "c"] and gm.domains.Points([[1]]).to_dict()["names"] is None
-    assert d.ball_moments.to_dict()["names"] == ["u", "v"] and BallMoments(2, 1.0).to_dict()["names"] is None
     assert d.only_own.to_dict()["rows"] is None and d.only_rows.to_dict()["own"] is None
     assert d.columns.to_dict()["edges"] == [[0, 1], [2, 3]] and d.columns.to_dict()["names"] == ["a", "b"]
     alike = ColumnCells([[0, 1], [0, 1], [0, 1]])
@@ -276,11 +266,9 @@ def test_what_is_assumed_where_nothing_is_said() -> None:
     assert gm.domains.GaussianData(0, 1).rows == gm.domains.GaussianData(dimension=1).rows == 10_000
     assert gm.domains.GaussianData(dimension=1).to_dict()["normal"] is False
     assert gm.Moments(box).around == 0 == RowMoments(box).around and RowMoments(box).max_rows == 2
-    assert {kind for kind, domain in DOMAINS.items() if not domain.bounds_every_record} == {
-        "gaussian",
-        "unknown-gaussian",
-    }
-    assert {kind for kind, domain in DOMAINS.items() if domain.records_are_rows} == {"row moments"}
+    domains = [domain for domain, _ in exact().values()]
+    assert {domain.kind for domain in domains if not domain.means.holds_always} == {"gaussian", "unknown-gaussian"}
+    assert {domain.kind for domain in domains if records_are_rows(domain)} == {"row moments"}
 
 
 def test_the_extreme_units_of_every_domain() -> None:
@@ -292,8 +280,8 @@ def test_the_extreme_units_of_every_domain() -> None:
         (d.only_own, Product(Signs(1), PersonRows(0, 3))),
         (d.only_rows, Product(Signs(0), PersonRows(1, 2))),
         (d.counts, Marks(3, 2)),
-        (d.cells, Marks(6, 1, at_least=1)),
-        (d.none, Marks(3, 1)),
+        (d.cells, CellMarks(6, 1, 1, (2, 3))),
+        (d.none, CellMarks(3, 1, 0, (3,))),
         (d.points, Marks(2, 1, at_least=1)),
         (d.columns, Marks(d.columns.dimension, d.columns.at_most)),
         (d.ball, Sphere(2)),
@@ -301,7 +289,7 @@ def test_the_extreme_units_of_every_domain() -> None:
         (d.few, ValueProducts(3, d.few.pairs)),
     ):
         assert domain.extremes() == expected and domain.extremes().size == expected.size
-    assert d.rows.extremes().at_most == 3 and 0 < d.rows.extremes().rounding < 2**-10
+    assert d.rows.extremes().rows == 3 and 0 < d.rows.extremes().rounding < 2**-10
     free = {name for name, domain in vars(d).items() if free_marks(domain) is not None}
     assert free == {"counts", "none", "columns", "lengths"}
     counted = {name: (rows.sums, rows.at_most) for name, domain in vars(d).items() if (rows := rows_of(domain))}

@@ -56,29 +56,32 @@ def test_what_is_wrong_is_named() -> None:
 
 def test_long_lists_are_cut_in_words() -> None:
     few, many = gm.Cells(shape=[2] * 8), gm.Cells(shape=[2] * 9)
-    assert few.reading.endswith(" counts as: " + ", ".join("0" * 8) + ".")
-    assert many.reading.endswith(" counts as: " + ", ".join("0" * 8) + ", ….")
-    assert few.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)))
-    assert many.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)) + ", …")
+    assert few.words.reading.endswith(" counts as: " + ", ".join("0" * 8) + ".")
+    assert many.words.reading.endswith(" counts as: " + ", ".join("0" * 8) + ", ….")
+    assert few.words.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)))
+    assert many.words.undeclared.endswith(": " + ", ".join(f"{i}=0" for i in range(8)) + ", …")
     assert gm.Cells(2).names is None and gm.Cells(shape=[2, 1]).names == ("0, 0", "1, 0")
-    assert gm.Cells(["a"]).names == ("a",) and gm.Cells(["a", "b"]).undeclared.endswith(": a")
+    assert gm.Cells(["a"]).names == ("a",) and gm.Cells(["a", "b"]).words.undeclared.endswith(": a")
 
 
 def test_what_is_said_of_counts_and_cells() -> None:
-    assert "more than" not in gm.Counts(3, 3).reading and "more than 2, the first 2 " in gm.Counts(3, 2).reading
-    assert gm.Cells(3).reading.startswith("A record has one of 3 values.")
-    assert gm.Cells(shape=[2, 3]).reading.startswith("A record has one value of each of 2 columns.")
-    assert gm.Cells(3, or_none=True).reading.startswith("A record has one of 3 values; ")
+    assert (
+        "more than" not in gm.Counts(3, 3).words.reading
+        and "more than 2, the first 2 " in gm.Counts(3, 2).words.reading
+    )
+    assert gm.Cells(3).words.reading.startswith("A record has one of 3 values.")
+    assert gm.Cells(shape=[2, 3]).words.reading.startswith("A record has one value of each of 2 columns.")
+    assert gm.Cells(3, or_none=True).words.reading.startswith("A record has one of 3 values; ")
 
 
 def test_one_of_a_kind_is_told_in_the_singular() -> None:
     assert repr(gm.Counts(1, 1)) == "Counts(1 item, at most 1 of them)"
     assert repr(gm.Counts(2, 1)) == "Counts(2 items, at most 1 of them)"
     assert repr(gm.domains.SparseSum(1, 1, 1)).startswith("SparseSum(1 coordinate, ")
-    assert "vector of 1 number," in gm.domains.SparseSum(1, 1, 1).reading
+    assert "vector of 1 number," in gm.domains.SparseSum(1, 1, 1).words.reading
     assert (
         repr(gm.domains.Ball(1, 2)) == "Ball(1 coordinate, radius 2)"
-        and "vectors of 1 number within" in gm.domains.Ball(1, 2).reading
+        and "vectors of 1 number within" in gm.domains.Ball(1, 2).words.reading
     )
     plan = gm.plan(gm.Box({"age": (0, 1)}), gm.Guarantee(mu=1), answers="means")
     assert "means over 1 record\n" in plan_text(plan, rows=1) and "means over 2 records\n" in plan_text(plan, rows=2)

@@ -172,7 +172,7 @@ def test_keys_of_every_type_are_looked_up_again(keys: list[Any], unsigned: bool)
         first, second = (pl.lit(key, dtype=dtype) for key in keys)
     table = table.with_columns(key=pl.when(pl.col("person") % 3 == 0).then(first).otherwise(second))
     release = released(ask(table, count=True, guarantee=gm.Guarantee(mu=3), keys_delta=1e-3))
-    counts = {label[0]: release.of_group(label).value for label in release.labels}
+    counts = {key: group.value for (key,), group in zip(release.labels, release, strict=True)}
     assert sorted(map(round, counts.values())) == pytest.approx([300, 600], abs=12)
 
 

@@ -28,9 +28,7 @@ from gaussmith.domains.extremes import (
 from gaussmith.domains.features import of_coordinates, of_matrix
 from gaussmith.domains.people import People
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Factored
-from gaussmith.papers.ball_moments import BallMoments
 from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 
 TIGHT = Fraction(1 + 1e-12) ** 2
@@ -214,7 +212,7 @@ def test_a_change_is_seen_through_every_kind_of_lift_of_a_box() -> None:
     truth = max(np.linalg.norm(rows[:, :2] @ s) for s in itertools.product((-2, 2), repeat=2))
     factored = Factored(np.eye(2), rows, np.ones(3))
     for lift in (Dense(rows), factored):
-        assert box.replacement_sensitivity(lift) == pytest.approx(truth)
+        assert box.extremes().replacement_sensitivity(lift) == pytest.approx(truth)
 
 
 def test_the_radius_of_a_ball_in_integers_is_the_largest_of_all() -> None:
@@ -227,7 +225,6 @@ def test_the_radius_of_a_ball_in_integers_is_the_largest_of_all() -> None:
         ball.sensitivity(Dense(np.ones((2, 2))), REPLACE_ONE)
     with refused(damaged("a ball with a border under replace-one")):
         ball.sensitivity(Bordered(np.array([0]), np.ones(1), np.ones(1), 2), REPLACE_ONE)
-    assert BallMoments(2, 1.0).sensitivity(Dense(np.zeros((1, 3))), REPLACE_ONE) == 0
 
 
 def test_lifts_that_do_not_fit_people_are_refused() -> None:
@@ -250,83 +247,11 @@ def test_lifts_that_do_not_fit_people_are_refused() -> None:
 def test_two_people_of_row_moments_differ_by_twice_what_one_adds() -> None:
     domain = RowMoments({"a": (0, 1)}, "squares", max_rows=3)
     lift = Diagonal(np.array([1.0, 2.0, 0.5]))
-    assert domain.replacement_sensitivity(lift) == 2 * domain.sensitivity(lift, ADD_REMOVE)
+    assert domain.extremes().replacement_sensitivity(lift) == 2 * domain.sensitivity(lift, ADD_REMOVE)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_the_bound_of_ball_moments_is_exact_for_lifts_that_rotations_keep(d: int) -> None:
-    """√(β + γ) for one record, √max(2β, β + γ) for two, times the reach; in any units."""
-    domain = BallMoments(d, 1.0)
-    weight, trace = domain.basis
-    for beta, gamma in ((1.0, 0.0), (1.0, 3.0), (2.0, 0.5), (0.25, 0.0)):
-        G = np.diag(beta * weight**2) + gamma * np.outer(domain.is_square, domain.is_square)
-        L = np.linalg.cholesky(G).T
-        assert trace @ trace == pytest.approx(1)
-        for unit, reach in itertools.product((1.0, 3e-7, 5e9), (None, np.full(domain.dimension, 6.0))):
-            size = unit * (1.0 if reach is None else 6.0)
-            private = np.column_stack([unit * L, np.zeros(len(L))])
-            one = domain.sensitivity(Dense(private), ADD_REMOVE, reach) / size
-            two = domain.sensitivity(Dense(unit * L), REPLACE_ONE, reach) / size
-            assert one == pytest.approx(math.sqrt(beta + gamma), rel=1e-13) and one >= math.sqrt(beta + gamma)
-            # of one column two records differ by 1 at most, and so do all squares of one: γ alone tells
-            most = max(2 * beta, beta + gamma) if d > 1 else beta + gamma
-            assert two == pytest.approx(math.sqrt(most), rel=1e-13) and two >= math.sqrt(most)
-
-
-def hadamard(size: int) -> Array:
-    found = np.ones((1, 1))
-    while len(found) < size:
-        found = np.block([[found, found], [found, -found]])
-    return found
-
-
-def room_for_roundings(domain: BallMoments, L: Array) -> tuple[Fraction, Fraction, Fraction]:
-    """β, γ, and the square of ‖ |G − model| + m·2⁻⁵³ |L|ᵀ|L| ‖: what the bound promises to hold, exactly."""
-    exact = np.array([[Fraction(x) for x in row] for row in L.tolist()], object)
-    G, sizes = exact.T @ exact, abs(exact).T @ abs(exact)
-    rounded = L.T @ L
-    square, d = domain.is_square, domain.columns_count
-    beta = Fraction(float(np.diag(rounded)[~square].mean()) / 2)
-    gamma = Fraction(float(rounded[np.ix_(square, square)][~np.eye(d, dtype=bool)].mean()))
-    model = np.array([[gamma * int(i and j) for j in square] for i in square], object)
-    for i, own in enumerate(square):
-        model[i, i] += beta if own else 2 * beta
-    rest = abs(G - model) + Fraction(len(L), 2**53) * sizes
-    return beta, gamma, (rest * rest).sum()
-
-
-@pytest.mark.parametrize("skew", [0, 1, 36, 144])
-@pytest.mark.parametrize(("d", "rows"), [(2, 4), (2, 64), (3, 8), (3, 16), (3, 64)])
-def test_the_bound_of_ball_moments_leaves_room_for_every_rounding(d: int, rows: int, skew: int) -> None:
-    """Columns that cancel: their products are rounded, and nearly nothing is left of them."""
-    domain = BallMoments(d, 1.0)
-    mixed = np.eye(domain.dimension) + skew * 2.0**-52 * (1 - np.eye(domain.dimension))
-    L = hadamard(rows)[:, : domain.dimension] @ mixed * np.where(domain.is_square, 1.0, math.sqrt(2))
-    beta, gamma, square = room_for_roundings(domain, L)
-    most = max(beta + gamma, Fraction(0))
-    for neighbours, lift, least, times in (
-        (ADD_REMOVE, np.column_stack([L, np.zeros(rows)]), most, 1),
-        (REPLACE_ONE, L, max(2 * beta, most), 2),
-    ):
-        found = Fraction(domain.sensitivity(Dense(lift), neighbours)) ** 2
-        assert found >= least and (found - least) ** 2 >= times**2 * square
-        assert (found - least) ** 2 <= times**2 * square * Fraction(1 + 1e-9) + Fraction(1e-11) ** 2 * least**2
-
-
-def test_ball_moments_of_any_size_and_of_other_forms() -> None:
-    """√(β + γ + ‖G − model‖), whatever power of two the lift is multiplied by."""
-    domain = BallMoments(2, 1.0)
-    L = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, 3.0]])
-    beta, gamma, square = room_for_roundings(domain, L)
-    expected = math.sqrt(beta + gamma + Fraction(math.sqrt(square)))
-    for power in (0, -700, -60, 13, 650):
-        found = domain.sensitivity(Dense(L * 2.0**power), REPLACE_ONE, np.array([1.0, 1.0, 1.0])) / 2.0**power
-        two = max(2 * beta, beta + gamma) + 2 * Fraction(math.sqrt(square))
-        assert found == pytest.approx(math.sqrt(two), rel=1e-9)
-        one = domain.sensitivity(Dense(np.column_stack([L, [0.0, 0.0]]) * 2.0**power), ADD_REMOVE) / 2.0**power
-        assert one == pytest.approx(expected, rel=1e-9)
+def test_the_reach_of_votes_is_the_largest_and_balls_refuse_other_sizes() -> None:
     uneven = np.array([1.0, 4.0, 2.0])
-    assert domain.sensitivity(Dense(L), REPLACE_ONE, uneven) == 4 * domain.sensitivity(Dense(L), REPLACE_ONE)
     votes, lift = gm.domains.Votes(3), Diagonal(np.array([1.0, 2.0, 3.0]))
     assert votes.sensitivity(lift, REPLACE_ONE, uneven) == pytest.approx(4 * votes.sensitivity(lift, REPLACE_ONE))
     with refused(damaged("a lift of")):

@@ -42,8 +42,7 @@ def test_answers_that_need_the_same_columns_are_one_part() -> None:
     apart = parts_of(Question(means=ASKED["means"], count=True))
     assert [(part.present, part.count) for part in apart] == [(("age",), False), (("bmi",), False), ((), True)]
     both = [*apart, *parts_of(Question(means={"age": (0, 100)}))]
-    assert merge(both) == [[0, 3], [1], [2]]
-    assert merge(both, apart=True) == [[0], [1], [2], [3]]
+    assert merge(both, None) == [[0, 3], [1], [2]]
 
 
 def test_a_question_of_several_queries_reads_like_one_of_one() -> None:

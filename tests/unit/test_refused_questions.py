@@ -125,7 +125,7 @@ REFUSED = {
     "where": ({"count": True, "where": True}, refusal("where-not-text", where=True)),
     "columns": (
         {"count": True, "columns": ["a"]},
-        refusal("expressions-not-a-mapping", which="columns", texts=("a",)),
+        refusal("expressions-not-a-mapping", columns=("a",)),
     ),
     "the count of a filtered histogram, replaced": (
         {"count": True, "where": "a > 1", "histograms": {"b": ["x", "y"]}, "neighbours": "replace-one"},

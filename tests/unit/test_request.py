@@ -71,7 +71,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
         (TOML + "sums = { age = [9, 0] }", "bounds-reversed"),
         (TOML + "sums = { age = [9, 9] }", "bounds-equal"),
         (TOML + "sums = { age = [0, inf] }", "bounds-not-finite"),
-        (TOML + "sums = 3", refusal("bounds-not-a-mapping", which="sums", bounds=3)),
+        (TOML + "sums = 3", refusal("bounds-not-a-mapping", sums=3)),
         (TOML + "count = true\nmissing = 3", refusal("missing-not-a-mapping", missing=3)),
         (TOML + "count = true\nmissing = { age = 3 }", refusal("missing-of-unasked-column", column="age")),
         (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.domains.counts import CountEncoding
-from gaussmith.domains.encoding import INFINITY, BallEncoding, BoxEncoding
+from gaussmith.domains.encoding import INFINITY, BoxEncoding
 from gaussmith.domains.moments import MomentEncoding, coarse_codes
-from gaussmith.papers.ball_moments import BallMomentEncoding
 from gaussmith.papers.looks import ColumnCellEncoding, LengthCellEncoding
 from gaussmith.papers.points import PointEncoding
 from gaussmith.papers.sparse import SparseEncoding
@@ -109,21 +108,3 @@ def test_moments_multiply_the_codes_of_the_columns_they_need() -> None:
         "cast(cast(v0 as double) * cast(v2 as double) as bigint) c4",
     ]
     assert [len(step) for step in codes.spell(range(4, 5))] == [2, 2, 1]
-
-
-def test_moments_of_a_ball_round_its_codes_first() -> None:
-    base = BallEncoding(np.zeros(2), 5.0)
-    codes = BallMomentEncoding(base, ((0, 0), (0, 1), (1, 1)))
-    factor = repr((2**21 - 2) * 2.0**-42) + "D"
-    *steps, both = base.spell(range(2))
-    assert codes.spell(range(1, 2)) == [
-        *steps,
-        both,
-        [f"floor(c0 * {factor} + 0.5D) v0", f"floor(c1 * {factor} + 0.5D) v1"],
-        ["cast(cast(v0 as double) * cast(v1 as double) as bigint) c1"],
-    ]
-    assert codes.spell(range(2, 3))[len(steps) :] == [
-        [both[1]],
-        [f"floor(c1 * {factor} + 0.5D) v1"],
-        ["cast(cast(v1 as double) * cast(v1 as double) as bigint) c2"],
-    ]

@@ -17,7 +17,7 @@ from gaussmith.domains.domain import Problem
 from gaussmith.domains.features import Features, of_coordinates, of_matrix, of_workload
 from gaussmith.domains.groups import read_group_weights
 from gaussmith.domains.row_moments import RowMoments
-from gaussmith.domains.strategies import Search
+from gaussmith.domains.strategies import Search, has_standard_shape, standard_reach
 from gaussmith.numerics.exact import Array
 from gaussmith.privacy.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 
@@ -58,7 +58,7 @@ def test_the_reach_is_that_of_the_worst_record(name: str, neighbours: str, count
     twice = asked(of_coordinates(np.array([2, 0, 2]), np.zeros(3, bool)), WEIGHTS, count_weight)
     mixed = asked(of_matrix(MATRIX), WEIGHTS[:2], count_weight)
     for features, answers in ((single, records), (twice, records[:, [2, 0, 2]]), (mixed, records @ MATRIX.T)):
-        found = domain.standard_reach(Problem(domain, features, neighbours))
+        found = standard_reach(Problem(domain, features, neighbours))
         assert found == pytest.approx(worst(answers, features.weights, count_weight, neighbours), rel=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_the_reach_of_workloads(neighbours: str, or_none: bool) -> None:
     for workload in (gm.workloads.prefix(6), gm.workloads.ranges(6)):
         features = asked(of_workload(workload), np.linspace(1, 3, workload.size), 1.5)
         domain = gm.Cells(6, or_none=or_none)
-        found = domain.standard_reach(Problem(domain, features, neighbours))
+        found = standard_reach(Problem(domain, features, neighbours))
         truth = worst(cells @ workload.rows.T, features.weights, 1.5, neighbours)
         assert found == pytest.approx(truth, rel=1e-9)
     if or_none:
@@ -77,7 +77,7 @@ def test_the_reach_of_workloads(neighbours: str, or_none: bool) -> None:
     tables = gm.workloads.Marginals((2, 3), ((), (0,), (0, 1)))
     weights = np.concatenate([[1.0], [4.0] * 2, [0.25] * 6])
     domain = gm.Cells(shape=(2, 3))
-    found = domain.standard_reach(Problem(domain, asked(of_workload(tables), weights, 2.0), neighbours))
+    found = standard_reach(Problem(domain, asked(of_workload(tables), weights, 2.0), neighbours))
     answers = np.array([[1, *np.eye(2)[i // 3], *np.eye(6)[i]] for i in range(6)])
     assert found == pytest.approx(worst(answers, weights, 2.0, neighbours), rel=1e-9)
 
@@ -85,7 +85,7 @@ def test_the_reach_of_workloads(neighbours: str, or_none: bool) -> None:
 def test_matrices_over_too_many_records_have_no_reach() -> None:
     domain = gm.Counts(40, 20)
     features = asked(of_matrix(np.ones((1, 40))), np.ones(1), 0.0)
-    assert domain.standard_reach(Problem(domain, features, ADD_REMOVE)) is None
+    assert standard_reach(Problem(domain, features, ADD_REMOVE)) is None
     assert domain.candidates is not None and domain.records() is None
 
 
@@ -195,12 +195,12 @@ def test_the_ways_that_are_tried_for_other_domains() -> None:
     sums = ones(of_coordinates(np.arange(2), np.zeros(2, bool)))
     assert list(candidates(data, sums, ADD_REMOVE)[1]) == ["isotropic"]
     assert candidates(data, sums, ADD_REMOVE, "clipped")[1] == {}
-    assert data.has_standard_shape(Problem(data, sums, ADD_REMOVE))
+    assert has_standard_shape(Problem(data, sums, ADD_REMOVE))
     runs, single = of_workload(gm.workloads.prefix(6)), of_coordinates(np.arange(6), np.zeros(6, bool))
     cells, apart = gm.Cells(6), gm.Cells(6, or_none=True)
-    assert cells.closed_bound(Problem(cells, ones(runs), ADD_REMOVE)) > 0
-    assert cells.closed_bound(Problem(cells, ones(single), ADD_REMOVE)) == 0
-    assert apart.closed_bound(Problem(apart, ones(runs, 1.0), ADD_REMOVE)) == 0, "no closed form beside a count"
+    assert cells.bounding_law(Problem(cells, ones(runs), ADD_REMOVE)).lower > 0
+    assert cells.bounding_law(Problem(cells, ones(single), ADD_REMOVE)).lower == 0
+    assert apart.bounding_law(Problem(apart, ones(runs, 1.0), ADD_REMOVE)).lower == 0, "no closed form beside a count"
 
 
 def test_weights_that_are_nearly_one_on_average() -> None:

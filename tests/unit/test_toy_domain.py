@@ -12,7 +12,7 @@ import pytest
 from refusals import refusal, refused
 
 import gaussmith as gm
-from gaussmith.domains.domain import Domain, Problem
+from gaussmith.domains.domain import Domain, DomainWords, Problem
 from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.extremes import Signs
 from gaussmith.domains.registry import DOMAINS
@@ -45,10 +45,6 @@ class Swing(Domain):
     def radius(self) -> Array:
         return np.ones(1)
 
-    @property
-    def spread(self) -> Array:
-        return np.full(1, 1 / 3)
-
     def codes(self, substitutes: Array, workload: Any = None) -> BoxEncoding:
         return BoxEncoding.for_bounds([-1.0], [1.0], substitutes)
 
@@ -62,8 +58,8 @@ class Swing(Domain):
         return self, isotropic(problem)
 
     @property
-    def reading(self) -> str:
-        return "Values beyond −1 and 1 are moved to them."
+    def words(self) -> DomainWords:
+        return DomainWords("Values beyond −1 and 1 are moved to them.")
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind}
@@ -86,7 +82,7 @@ def test_a_toy_domain_is_planned_told_saved_and_released(swing: Swing, neighbour
         {"add-remove": (1 + 3**-0.5) * 3**0.25 / 100, "replace-one": 0.02}[neighbours], rel=1e-9
     )
     assert "swung" in plan.explain()
-    assert "Values beyond" in str(plan.domain.reading)
+    assert "Values beyond" in str(plan.domain.words.reading)
     read = gm.read(plan.to_json())
     assert isinstance(read, gm.Plan) and read == plan and read.domain == swing
     released = plan.release(np.full((10_000, 1), 7.0))
@@ -125,7 +121,7 @@ def test_what_a_toy_domain_cannot_do_is_refused(swing: Swing) -> None:
 def test_a_domain_without_a_duty_cannot_be_made() -> None:
     duties = set(Domain.__abstractmethods__)
     assert duties == {
-        "spread", "codes", "extremes", "candidates", "standard", "reading", "to_dict",
+        "codes", "extremes", "candidates", "standard", "words", "to_dict",
     }  # fmt: skip
     for name in duties:
         fields = {key: value for key, value in vars(Swing).items() if key in duties and key != name}

@@ -93,7 +93,7 @@ def test_plans_survive_json_and_releases_do_too(domain, options, tmp_path):
     released = plan.release(np.ones((30, domain.dimension)))
     assert gm.Release.from_json(released.to_json()).values == pytest.approx(released.values)
     page = released.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert domain.reading.split(".")[0] in page
+    assert domain.words.reading.split(".")[0] in page
     assert str(plan) and plan.explain() and plan.chart()
 
 

@@ -382,11 +382,15 @@ def _scene_of_domain(plan: Plan) -> Scene:
             choices[name] = (*dict.fromkeys(label[i] for label in query.groups.labels), None)
     seeds: tuple[Row, ...] = ()
     if domain.forms[0] == "categories":
-        names = list(domain.columns or ("0",))
-        for name, values in zip(names, domain.declared_lists, strict=True):
+        names = list(domain.input.columns or ("0",))
+        for name, values in zip(names, domain.input.labels, strict=True):
             choices[name] = (*list(values)[:MAX_VALUES], None)
     else:
-        names = list(domain.columns) if domain.columns is not None else [str(j) for j in range(_columns_of(domain))]
+        names = (
+            list(domain.input.columns)
+            if domain.input.columns is not None
+            else [str(j) for j in range(_columns_of(domain))]
+        )
         low, high = domain.centre - domain.radius, domain.centre + domain.radius
         for j, name in enumerate(names):
             ends = (float(low[j]), float(high[j]))
@@ -395,7 +399,7 @@ def _scene_of_domain(plan: Plan) -> Scene:
     others = tuple(
         {name: values[i % max(1, min(2, len(values)))] for name, values in choices.items()} for i in range(OTHERS)
     )
-    named = domain.columns is not None or query.groups is not None
+    named = domain.input.columns is not None or query.groups is not None
     first = {name: choices[name][0] for name in keys}
     seeds = tuple({**first, **seed} for seed in seeds)
 
@@ -420,7 +424,7 @@ def _near(values: tuple[Any, ...], own: Any) -> Any:
 
 def _columns_of(domain: Any) -> int:
     """How many numbers a record is read from: coordinates may be made of several."""
-    return 1 + max(int(j) for i in range(domain.dimension) for j in domain.read_from(i))
+    return 1 + max(int(j) for i in range(domain.dimension) for j in domain.input.made_of(i))
 
 
 def _rows_of(query: Any, width: int) -> list[list[float]]:

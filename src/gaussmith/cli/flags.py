@@ -57,15 +57,9 @@ def read_bounds(flag: str, texts: Sequence[str]) -> Any:
             rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
             raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
         if math.inf > low > high > -math.inf:
-            raise DomainError(
-                f"{flag} {text}",
-                "the lower bound must be below the upper bound",
-                f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?",
-                code="bounds-reversed",
-                column=name,
-                lower=low,
-                upper=high,
-            )
+            what, rule = f"{flag} {text}", "the lower bound must be below the upper bound"
+            remedy = f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?"
+            raise DomainError(what, rule, remedy, code="bounds-reversed", column=name, lower=low, upper=high)
         _check_once(flag, name, found)
         found[name] = (low, high)
     return found
@@ -79,14 +73,9 @@ _OTHER_SIGNS = rf"([^=:]+)(?:=({_NUMBER})[,:]|:({_NUMBER}),)({_NUMBER})"
 def _check_signs(flag: str, text: str) -> None:
     """Refuse `fine=0,20` where `fine:0:20` is meant."""
     if (other := re.fullmatch(_OTHER_SIGNS, text)) is not None:
-        raise DomainError(
-            f"{flag} {text}",
-            "a column and its bounds are joined by colons",
-            f"write {flag} {other[1]}:{other[2] or other[3]}:{other[4]}",
-            code="flag-bounds-by-other-signs",
-            flag=flag,
-            text=text,
-        )
+        rule = "a column and its bounds are joined by colons"
+        remedy = f"write {flag} {other[1]}:{other[2] or other[3]}:{other[4]}"
+        raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-by-other-signs", flag=flag, text=text)
 
 
 def _check_once(flag: str, name: str, found: Container[str]) -> None:
@@ -172,14 +161,9 @@ def check_values(flag: str, columns: Sequence[str], declared: Container[str]) ->
     for text in columns:
         name, colon, values = text.partition(":")
         if name and colon and values and text not in declared:
-            raise DomainError(
-                f"{flag} {text}",
-                "a column and its values are joined by an equals sign",
-                f"write {flag} {name}={values.replace(':', ',')}",
-                code="flag-values-by-other-signs",
-                flag=flag,
-                text=text,
-            )
+            rule = "a column and its values are joined by an equals sign"
+            remedy = f"write {flag} {name}={values.replace(':', ',')}"
+            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-values-by-other-signs", flag=flag, text=text)
 
 
 def read_levels(flag: str, texts: Sequence[str]) -> dict[str, list[float]]:
@@ -355,23 +339,17 @@ def request_from(
     from gaussmith.requests.request import Request
 
     if len(sources) > 1:
-        raise RequestError(
-            f"{len(sources)} sources",
-            "a release reads one source",
-            "quote the pattern, so that the shell does not expand it: 'visits/*.parquet'",
-            code="several-sources",
-            sources=len(sources),
-        )
+        what = f"{len(sources)} sources"
+        remedy = "quote the pattern, so that the shell does not expand it: 'visits/*.parquet'"
+        raise RequestError(what, "a release reads one source", remedy, code="several-sources", sources=len(sources))
     if sources and sources[0].endswith(".toml"):
         for name in (*(flag.name for flag in FLAGS), *STATED, "neighbours"):
             if getattr(arguments, name):
+                what = f"--{name.replace('_', '-')} together with {without_secrets(sources[0])!r}"
+                rule = "a request file contains the whole request"
+                remedy = "write it into the file, or give the data file instead"
                 raise RequestError(
-                    f"--{name.replace('_', '-')} together with {without_secrets(sources[0])!r}",
-                    "a request file contains the whole request",
-                    "write it into the file, or give the data file instead",
-                    code="flag-beside-request-file",
-                    source=without_secrets(sources[0]),
-                    flag=name,
+                    what, rule, remedy, code="flag-beside-request-file", source=without_secrets(sources[0]), flag=name
                 )
         return Request.from_toml(sources[0])
     if not sources and needs_source:
@@ -385,12 +363,8 @@ def request_from(
 def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]:
     """The fields of a request that the flags state, but for its guarantee."""
     if arguments.count and arguments.count_rows:
-        raise RequestError(
-            "--count together with --count-rows",
-            "a question counts people or rows",
-            "leave one out, or write a request with two questions",
-            code="count-beside-count-rows",
-        )
+        what, remedy = "--count together with --count-rows", "leave one out, or write a request with two questions"
+        raise RequestError(what, "a question counts people or rows", remedy, code="count-beside-count-rows")
     fields = {}
     for field, flags in FIELD_FLAGS.items():
         flag, given = flags[0], getattr(arguments, flags[0].name)

@@ -80,22 +80,14 @@ def add_flags(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     actions = {"init": _init, "show": _show, "add": _add, "verify": _verify}
     if arguments.action not in actions:
-        raise RequestError(
-            f"gaussmith ledger {without_secrets(arguments.action)}",
-            "there is no such action",
-            nearest(arguments.action, ACTIONS),
-            code="unknown-ledger-action",
-            action=without_secrets(arguments.action),
-        )
+        what, rule = f"gaussmith ledger {without_secrets(arguments.action)}", "there is no such action"
+        remedy = nearest(arguments.action, ACTIONS)
+        raise RequestError(what, rule, remedy, code="unknown-ledger-action", action=without_secrets(arguments.action))
     for flag, action in OF_ACTIONS.items():
         if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
+            what, rule = f"--{flag} with {arguments.action}", f"it is only for gaussmith ledger {action}"
             raise RequestError(
-                f"--{flag} with {arguments.action}",
-                f"it is only for gaussmith ledger {action}",
-                "leave it out",
-                code="flag-of-another-ledger-action",
-                flag=flag,
-                action=arguments.action,
+                what, rule, "leave it out", code="flag-of-another-ledger-action", flag=flag, action=arguments.action
             )
     if arguments.action not in ("init", "add") and any(
         getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")
@@ -138,12 +130,10 @@ def _keys_delta(text: str | None, guarantee: Guarantee) -> float:
     if text != A_TENTH:
         return number("--keys-delta", text)
     if guarantee.delta is None:
-        raise RequestError(
-            "--keys-delta without a number, beside --mu or --rho",
-            "it stands for a tenth of δ, and no δ is stated",
-            "write --keys-delta 1e-7, or state --epsilon and --delta",
-            code="keys-delta-of-no-delta",
-        )
+        what = "--keys-delta without a number, beside --mu or --rho"
+        rule = "it stands for a tenth of δ, and no δ is stated"
+        remedy = "write --keys-delta 1e-7, or state --epsilon and --delta"
+        raise RequestError(what, rule, remedy, code="keys-delta-of-no-delta")
     return float(f"{guarantee.delta / 10:.12g}")  # the number that a request would state: 1e-7 of 1e-6
 
 
@@ -219,12 +209,9 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.numerics.exact import sqrt_upward
 
     if arguments.rho is not None:
-        raise RequestError(
-            "--rho with add",
-            "ρ-zCDP alone does not say which μ covers a release",
-            "where its noise is Gaussian write --mu with the square root of 2 ρ, else its --epsilon and --delta",
-            code="other-release-with-rho",
-        )
+        rule = "ρ-zCDP alone does not say which μ covers a release"
+        remedy = "where its noise is Gaussian write --mu with the square root of 2 ρ, else its --epsilon and --delta"
+        raise RequestError("--rho with add", rule, remedy, code="other-release-with-rho")
     given = {name: getattr(arguments, name) for name in ("epsilon", "delta", "mu")}
     stated = {name: number(f"--{name}", text) for name, text in given.items() if text is not None}
     ledger = Ledger(arguments.ledger)
@@ -277,11 +264,8 @@ def _record(file: str) -> bytes:
     try:
         return Path(file).read_bytes().removesuffix(b"\n")
     except OSError as error:
+        what, rule = f"--record {without_secrets(file)}", f"it cannot be read: {error.strerror}"
+        remedy = "name the release.json of a release"
         raise RequestError(
-            f"--record {without_secrets(file)}",
-            f"it cannot be read: {error.strerror}",
-            "name the release.json of a release",
-            code="record-not-readable",
-            reason=error.strerror,
-            record=without_secrets(file),
+            what, rule, remedy, code="record-not-readable", reason=error.strerror, record=without_secrets(file)
         ) from None

@@ -69,14 +69,9 @@ class Parser(argparse.ArgumentParser):
             action = self._option_string_actions.get(flag)
             bounded = action is not None and "LOW:HIGH" in str(action.metavar)
             if bounded and ":" not in name and _is_number(low) and _is_number(high):
-                raise RequestError(
-                    f"{flag} {name} {low} {high}",
-                    "the name of a column and its bounds are one word",
-                    f"write {flag} {name}:{low}:{high}",
-                    code="flag-bounds-apart",
-                    flag=flag,
-                    name=name,
-                )
+                what, rule = f"{flag} {name} {low} {high}", "the name of a column and its bounds are one word"
+                remedy = f"write {flag} {name}:{low}:{high}"
+                raise RequestError(what, rule, remedy, code="flag-bounds-apart", flag=flag, name=name)
 
     def format_help(self) -> str:
         """Usage in one line, then summary and examples; the options are listed below them."""
@@ -87,13 +82,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         absent = message.partition("arguments are required: ")[2]
         if absent:
-            raise RequestError(
-                f"no {absent}",
-                f"gaussmith {self.command} needs {'it' if ', ' not in absent else 'them'}",
-                f"write for example {self._example()}",
-                code="argument-missing",
-                argument=absent,
-            )
+            rule = f"gaussmith {self.command} needs {'it' if ', ' not in absent else 'them'}"
+            remedy = f"write for example {self._example()}"
+            raise RequestError(f"no {absent}", rule, remedy, code="argument-missing", argument=absent)
         flag, _, problem = message.removeprefix("argument ").partition(": ")
         raise RequestError(flag, problem, f"see gaussmith {self.command} --help", code="malformed-arguments")
 

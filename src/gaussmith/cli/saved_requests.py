@@ -80,14 +80,10 @@ def _named(field: str, value: Mapping[str, Any]) -> Any:
     if all(each is None for each in value.values()):
         return list(value)
     alone = next(name for name, each in value.items() if each is None)
-    raise RequestError(
-        f"{alone!r} in {field} beside columns with more than their name",
-        "in a request file either all of a table state it, or none",
-        f"state it for {alone!r} too, or for none",
-        code="request-not-written",
-        field=field,
-        column=alone,
-    )
+    what = f"{alone!r} in {field} beside columns with more than their name"
+    rule = "in a request file either all of a table state it, or none"
+    remedy = f"state it for {alone!r} too, or for none"
+    raise RequestError(what, rule, remedy, code="request-not-written", field=field, column=alone)
 
 
 def _plain(value: Any) -> Any:

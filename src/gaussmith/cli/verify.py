@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
     from gaussmith.planning.certificate import Certificate, verify
     from gaussmith.planning.plan import Plan
     from gaussmith.report.keys import kappa_of, statement, statement_notes
-    from gaussmith.report.plans import noise_names
+    from gaussmith.report.plans import explain_any_noise, noise_names
 
     plan = Plan.from_json(_read(arguments.plan))
     certificate = Certificate.from_json(_read(arguments.certificate))
@@ -72,6 +72,8 @@ def run(arguments: Namespace) -> int:
             best = f"no Gaussian noise with the whole guarantee can go below {found.least:.9g}"
             within = f"within {100 * (max(found.price / found.least, 1) - 1):.2g} % of the best"
             print(wrapped(f"All queries together: the total is at most {found.price:.9g}, and {best}: {within}."))
+    for line in explain_any_noise(plan):
+        print(wrapped(f"\n{line}"))
     return 0
 
 

@@ -36,7 +36,7 @@ _HOMES = {
 }
 
 RESEARCH = (
-    "Ball", "BallMoments", "ColumnCells", "GaussianData", "LengthCells", "Points", "SparseSum", "UnknownGaussianData",
+    "Ball", "ColumnCells", "GaussianData", "LengthCells", "Points", "SparseSum", "UnknownGaussianData",
     "Votes",
 )  # fmt: skip
 """Domains that stand apart from the core, in `gaussmith.papers`; their names work here too."""
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "FOUND", "Ball", "BallMoments", "Box", "Cells", "ColumnCells", "Counts", "Domain", "FoundGroups", "GaussianData",
+    "FOUND", "Ball", "Box", "Cells", "ColumnCells", "Counts", "Domain", "FoundGroups", "GaussianData",
     "Groups", "LengthCells", "Moments", "People", "Points", "Records", "RowMoments", "SparseSum", "UnknownGaussianData",
     "Votes", "domain_from_dict",
 ]  # fmt: skip

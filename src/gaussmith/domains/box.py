@@ -18,6 +18,7 @@ from gaussmith.domains.domain import (
     BoundsTable,
     Differences,
     Domain,
+    DomainWords,
     Problem,
     WorstCase,
     check_law,
@@ -151,14 +152,8 @@ class Box(Domain):
         return self.upper / 2 - self.lower / 2
 
     @property
-    def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, if it is uniform between the bounds."""
-        return self.radius * self.radius / 3
-
-    @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return "Values outside their bounds are clipped to the nearer bound."
+    def words(self) -> DomainWords:
+        return DomainWords("Values outside their bounds are clipped to the nearer bound.")
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxEncoding:
         """The encoding of records of this box as integers."""
@@ -202,9 +197,6 @@ class Box(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return box_bound(problem)
-
     def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         return box_law(problem)
 
@@ -212,8 +204,8 @@ class Box(Domain):
         return box_differences(problem, law)
 
     def proven(self, problem: Problem[Any], law: WorstCase) -> float:
-        check_law(law.kind == "gaussian signs")
-        return proven_signs(problem)
+        check_law(law.kind in ("closed", "gaussian signs"))
+        return box_bound(problem) if law.kind == "closed" else proven_signs(problem)
 
     # -- missing values, pictures and words -------------------------------------------------------------------------
 
@@ -274,9 +266,6 @@ class Box(Domain):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Box:
         return cls(fields["lower"], fields["upper"], fields.get("names"))
-
-    def __hash__(self) -> int:
-        return hash((self.lower.tobytes(), self.upper.tobytes(), self.names))
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -342,12 +331,11 @@ class Records(Domain):
     def centre(self) -> Array:
         return np.zeros(0)
 
-    radius = spread = centre
+    radius = centre
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return "Only the number of records is asked for."
+    def words(self) -> DomainWords:
+        return DomainWords("Only the number of records is asked for.")
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxEncoding:
         return BoxEncoding.for_bounds([], [], [])
@@ -362,8 +350,9 @@ class Records(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return square_with_slack(float(np.sqrt(problem.offset_weight))) if problem.secret_count else 0.0
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
+        secret = problem.secret_count
+        return WorstCase("closed", square_with_slack(float(np.sqrt(problem.offset_weight))) if secret else 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind}

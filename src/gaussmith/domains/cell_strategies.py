@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from gaussmith.domains.box_strategies import check_lost
 from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.exchangeable import even_marks, exchangeable
 from gaussmith.domains.long_runs import fits_long_runs, is_near_limit, long_runs
 from gaussmith.domains.strategies import Candidate, Search, Strategy
 from gaussmith.domains.workloads import Marginals
@@ -29,9 +30,6 @@ from gaussmith.numerics.marginals import ResidualDecode, ResidualLift, Residuals
 from gaussmith.numerics.matrices import Dense, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.solver import Optimum, PairDifferences, Progress, certify_shape, solve
 from gaussmith.numerics.stored import solve_once
-from gaussmith.numerics.two_level import cells as two_level_cells
-from gaussmith.numerics.two_level import counted
-from gaussmith.numerics.two_level import counts as two_level_counts
 
 if TYPE_CHECKING:
     from gaussmith.domains.cells import Cells
@@ -175,9 +173,8 @@ def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
         if problem.domain.dimension > MAX_SOLVED or (quick and is_near_limit(problem, runs)):
             return long_runs(problem, runs)
     if problem.features.targets is None and not problem.features.is_linear:
-        plain = _plain(problem)
-        if plain is not None:
-            return [plain]
+        if problem.common_weight is not None:
+            return _even(problem)
         found = _unit(problem)
         if found and problem.domain.dimension > MAX_SOLVED:
             return found
@@ -197,37 +194,12 @@ def one_of_many(problem: Problem[Any], search: Search, most: int) -> list[Candid
 # -- closed forms -----------------------------------------------------------------------------------------------------
 
 
-def _plain(problem: Problem[Cells]) -> Candidate | None:
-    """The shape for cells of equal weight: two sizes of noise, or three with a secret number of records; or none."""
-    domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight
-    if weight is None:
-        return None
-    d, private, asked = domain.dimension, problem.secret_count, problem.asks_secret_count
-    if d == 1 and not private and not domain.or_none:
+def _even(problem: Problem[Cells]) -> list[Candidate]:
+    """The shape for cells of equal weight: two sizes of noise, or three with a secret number of records."""
+    if problem.domain.dimension == 1 and not problem.secret_count and not problem.domain.or_none:
         rule = "every record is in it: its count is public"
         raise PlanError("one cell under replace-one", rule, "declare more cells", code="one-cell-under-replace-one")
-    if domain.or_none and asked:
-        best = counted(d, 1, problem.count_weight / weight)
-        norm = domain.sensitivity(best.lift, neighbours)
-        levels = np.column_stack([best.levels, np.zeros(2), best.shares])
-        scale = np.full(d + 1, norm)
-        lift, decode = best.lift.scaled(1.0 / scale), best.decode.scaled(scale)
-        law = WorstCase("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
-        return Candidate(Strategy("two-level", lift, decode, True), law)
-    if domain.or_none:
-        level = two_level_counts(d, 1, neighbours)
-    else:
-        level = two_level_cells(d, neighbours, 1.0 + d * problem.count_weight / weight if asked else 1.0)
-    rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
-    law = WorstCase("levels", weight * level.lower, {"levels": np.array(rows, float)})
-    a, b = level.lift()
-    along = 1.0 / level.a1 if level.a1 else 0.0
-    shared = ((1.0 / along if along else 0.0) - 1.0 / a) / d if d > 1 else 0.0
-    tail = (1.0 / along, 0.0) if asked else None
-    public = np.full(d, 1.0 / d) if not private and not domain.or_none else None
-    return Candidate(
-        Strategy("two-level", Exchangeable(d, a, b), Exchangeable(d, 1.0 / a, shared, None, tail), asked, public), law
-    )
+    return exchangeable(problem, even_marks(problem))
 
 
 def _unit(problem: Problem[Cells]) -> list[Candidate]:

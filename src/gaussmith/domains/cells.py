@@ -14,22 +14,21 @@ import numpy.typing as npt
 from gaussmith.checks import checks_arguments
 from gaussmith.domains.cell_bounds import cell_differences, proven_cells
 from gaussmith.domains.cell_strategies import in_cells, of_marginals
-from gaussmith.domains.domain import Differences, Problem, WorstCase
+from gaussmith.domains.domain import Differences, DomainWords, Problem, RecordInput, WorstCase
 from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.extremes import Marks
 from gaussmith.domains.long_runs import fits_long_runs, long_runs_bound
 from gaussmith.domains.strategies import Candidate, Search
 from gaussmith.domains.uncentred import Label, Uncentred, read_labels
 from gaussmith.domains.workloads import Marginals, Workload
-from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest, printable
+from gaussmith.errors import DomainError, damaged_plan, nearest, printable
 from gaussmith.numerics.exact import Array, Words
-from gaussmith.numerics.intervals import largest_of_runs
 from gaussmith.numerics.marginals import ResidualLift
-from gaussmith.numerics.matrices import Dense, Diagonal, Matrix, NormBounds
+from gaussmith.numerics.matrices import Matrix, NormBounds
 from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 if TYPE_CHECKING:
-    from gaussmith.domains.features import Features
+    pass
 
 
 # Encodings of records as counts of cells: of all cells, or of the cells of some marginals.
@@ -66,6 +65,9 @@ class CellEncoding(Encoding):
     def extents(self) -> Array:
         return np.ones(self.width)
 
+    def centred_rows(self, sums: Words, records: Words) -> Words:
+        return sums
+
     def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
         """Add to `sums` how many records are in each cell; `weights` says how often each row occurs."""
         if places.min(initial=0) >= 0:
@@ -83,6 +85,14 @@ class CellEncoding(Encoding):
             np.add.at(sums[start : start + width], at, 1 if weights is None else weights)
             start += width
 
+    def check_lift(self, lift: Matrix) -> None:
+        if lift.ways is not None:
+            if lift.ways != self.ways:
+                raise damaged_plan("residuals of other marginals")
+        elif self.ways != (tuple(range(self.columns)),):
+            # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
+            raise damaged_plan("counts of marginals without residuals")
+
     def encode(self, rows: npt.NDArray[np.int64]) -> Words:
         found = np.zeros((len(rows), self.width), np.int64)
         for counts, row in zip(found, rows, strict=True):
@@ -90,8 +100,29 @@ class CellEncoding(Encoding):
         return found
 
 
-MAX_SINGLE = 10_000_000
-"""Limit on the number of cells that are planned and released individually."""
+@dataclass(frozen=True)
+class CellMarks(Marks):
+    """One cell of a product of attributes of these sizes, or none; with marginals, one cell of each of them."""
+
+    sizes: tuple[int, ...] = ()
+
+    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """That of marks; with a lift of marginals, what a record adds to the cells of all of them."""
+        if lift.ways is None:
+            return Marks.sensitivity(self, lift, neighbours, extent)
+        return lift.sensitivity(NormBounds(residual=lambda lift: self._largest_residual(lift, neighbours)))
+
+    def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
+        one_each = self.at_least or neighbours == ADD_REMOVE
+        if lift.residuals.sizes != self.sizes or not one_each:
+            raise damaged_plan("residuals of other cells")
+        return lift.largest_norm(neighbours)
+
+    def replacement_sensitivity(self, lift: Matrix) -> float:
+        if lift.ways is None:
+            return Marks.replacement_sensitivity(self, lift)
+        moved = lift.sensitivity(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
+        return moved if self.at_least else max(moved, self.sensitivity(lift, ADD_REMOVE))
 
 
 @dataclass(frozen=True, init=False)
@@ -182,9 +213,9 @@ class Cells(Uncentred):
         return math.prod(self.sizes)
 
     @property
-    def columns(self) -> tuple[str, ...] | None:
-        """The columns that hold the values, if they have names."""
-        return self.attributes
+    def input(self) -> RecordInput:
+        labels = (range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True))
+        return RecordInput(self.attributes, tuple(labels), tuple(map(self.attribute_name, range(len(self.sizes)))))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -208,67 +239,28 @@ class Cells(Uncentred):
         return str(i) if self.attributes is None else self.attributes[i]
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        what = (
-            f"one of {self.sizes[0]} values"
-            if len(self.sizes) == 1
-            else f"one value of each of {len(self.sizes)} columns"
-        )
-        if self.or_none:
-            return f"A record has {what}; a record with a value that is missing or not declared is in no cell."
-        stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
-        shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
-        return f"A record has {what}. A value that is missing or not declared counts as: {shown}."
+    def words(self) -> DomainWords:
+        """What counts; and what a value that is not declared counts as.
 
-    @property
-    def attribute_names(self) -> list[str]:
-        return [self.attribute_name(i) for i in range(len(self.sizes))]
-
-    @property
-    def undeclared(self) -> str:
-        """The substitute of values that are not declared.
-
-        >>> Cells(["a", "b"]).undeclared
+        >>> Cells(["a", "b"]).words.undeclared
         'a value that is missing or not declared counts as: a'
         """
+        several = len(self.sizes) > 1
+        what = f"one value of each of {len(self.sizes)} columns" if several else f"one of {self.sizes[0]} values"
         if self.or_none:
-            return ""
-        several = len(self.others) > 1
-        named = [
-            f"{self.attribute_name(i)}={self.value_name(i, v)}" if several else self.value_name(i, v)
-            for i, v in enumerate(self.others)
-        ]
-        shown = ", ".join(named[:8]) + (", …" if named[8:] else "")
-        return printable(f"a value that is missing or not declared counts as: {shown}")
-
-    @property
-    def declared_values(self) -> tuple[Label, ...] | None:
-        return self.values[0]
-
-    @property
-    def declared_lists(self) -> list[Sequence[Label]]:
-        return [range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True)]
+            rest = "a record with a value that is missing or not declared is in no cell."
+            return DomainWords(f"A record has {what}; {rest}")
+        stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
+        named = [f"{self.attribute_name(i)}={each}" if several else each for i, each in enumerate(stand_ins)]
+        shown, told = (", ".join(each[:8]) + (", …" if each[8:] else "") for each in (stand_ins, named))
+        counts = "value that is missing or not declared counts as:"
+        return DomainWords(f"A record has {what}. A {counts} {shown}.", undeclared=printable(f"a {counts} {told}"))
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellEncoding:
         """The encoding of records as counts: of all cells, or of the cells of the requested marginals."""
         every = (tuple(range(len(self.sizes))),)
         ways = workload.ways if isinstance(workload, Marginals) else every
         return CellEncoding(self.sizes, ways, None if self.or_none else self.others)
-
-    def check_coordinates(self) -> None:
-        d = self.dimension
-        if d > MAX_SINGLE:
-            raise PlanError(
-                f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
-                f"at most {MAX_SINGLE:,} are released one by one",
-                "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
-                code="too-many-cells-to-release",
-                cells=d,
-            )
-
-    def check_workload(self, workload: Workload) -> None:
-        workload.check_cells(self.sizes)
 
     def farthest(self, direction: Array) -> Array:
         """The farthest cell in a direction, as a record."""
@@ -277,70 +269,20 @@ class Cells(Uncentred):
         found[best] = 0.0 if self.or_none and direction[best] < 0 else 1.0
         return found
 
-    def extremes(self) -> Marks:
+    def extremes(self) -> CellMarks:
         """A record is in one cell, or in none."""
-        return Marks(self.dimension, 1, at_least=0 if self.or_none else 1)
-
-    def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """That of its extremes; with a lift of marginals, what a record adds to the cells of all of them."""
-        if lift.ways is None:
-            return self.extremes().sensitivity(lift, neighbours, extent)
-        return lift.sensitivity(NormBounds(residual=lambda lift: self._largest_residual(lift, neighbours)))
-
-    def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
-        fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
-        if not fits:
-            raise damaged_plan("residuals of other cells")
-        return lift.largest_norm(neighbours)
-
-    def replacement_sensitivity(self, lift: Matrix) -> float:
-        if lift.ways is None:
-            return self.extremes().replacement_sensitivity(lift)
-        moved = lift.sensitivity(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
-        return max(moved, self.sensitivity(lift, ADD_REMOVE)) if self.or_none else moved
-
-    def check_lift(self, lift: Matrix, codes: Encoding) -> None:
-        assert isinstance(codes, CellEncoding)
-        if lift.ways is not None:
-            if lift.ways != codes.ways:
-                raise damaged_plan("residuals of other marginals")
-        elif codes.ways != (tuple(range(codes.columns)),):
-            # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
-            raise damaged_plan("counts of marginals without residuals")
-
-    def feature_rows(self, features: Features) -> Array:
-        features.check_written(self.dimension)
-        return super().feature_rows(features)
+        return CellMarks(self.dimension, 1, 0 if self.or_none else 1, self.sizes)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         work = problem.features.marginals
         return in_cells(problem, search) if work is None else of_marginals(problem, work)
 
-    def standard_reach(self, problem: Problem[Any]) -> float:
-        extra = problem.secret_count_weight
-        features, secret = problem.features, problem.secret_count
-        if (work := features.marginals) is not None:  # a record is in one cell of each
-            asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
-            return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
-        if (runs := features.runs) is not None:
-            widest = largest_of_runs(
-                *runs.places, runs.cells, features.weights, pairs=not secret, alone=secret or self.or_none
-            )
-            return math.sqrt(widest + extra)
-        if features.matrix is None:
-            found = self.sensitivity(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
-        else:
-            found = self.sensitivity(Dense(problem.rows * problem.root_weights), problem.neighbours)
-        return math.sqrt(found**2 + extra)
-
     def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return cell_differences(problem, law)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         runs = problem.features.runs
-        if runs is None or not fits_long_runs(problem):
-            return super().closed_bound(problem)
-        return long_runs_bound(problem, runs)
+        return WorstCase("closed", long_runs_bound(problem, runs) if runs and fits_long_runs(problem) else 0.0)
 
     def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_cells(problem, law)

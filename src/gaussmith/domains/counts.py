@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.domain import DomainWords, Problem, WorstCase
 from gaussmith.domains.encoding import INFINITY, Encoding, Step
-from gaussmith.domains.exchangeable import even_counts, exchangeable
+from gaussmith.domains.exchangeable import even_marks, exchangeable
 from gaussmith.domains.exchangeable_bounds import proven_levels
 from gaussmith.domains.extremes import MAX_LISTED, Marks
 from gaussmith.domains.strategies import Candidate, Search
@@ -70,7 +70,6 @@ class Counts(Listed):
 
     kind = "counts"
     forms = ("numbers", "pairs")
-    person = "each row is one person; in pairs of persons and items, a person is all rows with the same person"
 
     dimension: int
     labels: tuple[Label, ...] | None
@@ -84,19 +83,15 @@ class Counts(Listed):
         object.__setattr__(self, "at_most", check_at_most("item", at_most, size))
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
+    def words(self) -> DomainWords:
         rest = "" if self.at_most == self.dimension else (
             f" If a record has more than {self.at_most}, the first {self.at_most} in declared order count."
         )  # fmt: skip
-        return (
+        return DomainWords(
             f"A record has some of {self.dimension} items: those with a value above zero. Missing values and values "
-            f"that are not numbers count as zero.{rest}"
+            f"that are not numbers count as zero.{rest}",
+            "each row is one person; in pairs of persons and items, a person is all rows with the same person",
         )
-
-    @property
-    def declared_values(self) -> tuple[Label, ...] | None:
-        return self.labels
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountEncoding:
         """The encoding of records as integers."""
@@ -116,7 +111,7 @@ class Counts(Listed):
         return Marks(self.dimension, self.at_most)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        return exchangeable(problem, even_counts(problem), search.gap)
+        return exchangeable(problem, even_marks(problem), search.gap)
 
     def proven(self, problem: Problem[Any], law: WorstCase) -> float:
         return proven_levels(problem, law, self.at_most)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -114,11 +114,64 @@ Differences = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class BoundsTable:
-    """Bounds for a page: a header, a row for each coordinate (its name, then numbers), and a note below."""
+    """Bounds for a page: a header, a row for each coordinate (its name, then numbers), and a note below.
+
+    `expected` says what a plan expects of the data, where the bounds rest on that.
+    """
 
     header: tuple[str, ...]
     rows: list[tuple[str, list[float]]]
     note: str
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class RecordInput:
+    """What a record is read from."""
+
+    columns: Sequence[str] | None
+    """The names of the columns, if they have names."""
+    labels: tuple[Sequence[Any], ...] = ()
+    """The values that are declared of each column, or of all alike; a range of places where they have no labels."""
+    attributes: tuple[str, ...] = ()
+    """The names of the attributes whose values make a cell, in order; none where there are no cells."""
+    made_of: Callable[[int], tuple[int, ...]] = lambda j: (j,)
+    """The columns that a coordinate is made of, by their places."""
+
+    @property
+    def values(self) -> Sequence[Any] | None:
+        """The values that are declared of the first column, where they have labels."""
+        return None if not self.labels or isinstance(self.labels[0], range) else self.labels[0]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanRange:
+    """Where means of coordinates may lie: the choice of noise for means, and what is promised of them, rest on it."""
+
+    middles: Array
+    """What means are measured from, as encoded points stand for it."""
+    distances: Array
+    """The largest distance of a mean from its middle."""
+    squares: Array
+    """The mean squared distance of a mean from its middle, if it is uniform in the domain."""
+    vary_alone: bool = True
+    """Whether all means may be that far from their middles at once; if not, they lie in a ball."""
+    holds_always: bool = True
+    """Whether no data has a mean that is farther away."""
+    words: str = "anywhere within their bounds"
+    """Where means lie for which stated errors hold."""
+
+
+@dataclass(frozen=True)
+class DomainWords:
+    """A domain in plain words."""
+
+    reading: str
+    """The treatment of records: what counts, and what happens to odd values."""
+    person: str = "each row is one person"
+    """Who is one person in a release from plain data."""
+    undeclared: str = ""
+    """The substitute of undeclared values; empty if there is none."""
 
 
 class Domain(ABC):
@@ -134,20 +187,23 @@ class Domain(ABC):
     forms: ClassVar[tuple[str, ...]] = ("numbers",)
     """The forms of data that are accepted, the default first."""
 
-    bounds_every_record: ClassVar[bool] = True
-    """Whether no record lies outside the bounds, so that its mean cannot either."""
-
     has_products: ClassVar[bool] = False
     """Whether squares or products of columns are coordinates, after the columns."""
-
-    records_are_rows: ClassVar[bool] = False
-    """Whether what is counted as records are the rows of people, of whom each may have several."""
 
     reads_vectors: ClassVar[bool] = False
     """Whether a row rule may give it whole vectors: the numbers of a row, or of a person by `person_columns`."""
 
     shape_follows_mu: ClassVar[bool] = False
     """Whether the best shape, at μ = 1, is another for another guarantee."""
+
+    compared_by_norm: ClassVar[bool] = False
+    """Whether the standard Gaussian mechanism is known by the norm of all answers, and not as a shape."""
+
+    found_with_noise: ClassVar[tuple[str, ...]] = ()
+    """Saved fields that a plan finds together with the noise: they are not part of what was asked."""
+
+    core_map: Array | None = None
+    """What each coordinate takes from each number of the core; None where these are the coordinates themselves."""
 
     # -- coordinates ----------------------------------------------------------------------------------------------
 
@@ -174,82 +230,35 @@ class Domain(ABC):
         return str(j) if self.names is None else self.names[j]
 
     @property
-    @abstractmethod
-    def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, if it is uniform in the domain."""
-
-    @property
-    def mean_distances(self) -> Array:
-        """The largest distance of a mean from its middle, coordinate by coordinate: what promises about means use."""
-        return self.radius
-
-    person: ClassVar[str] = "each row is one person"
-    """Who is one person in a release from plain data, in plain words."""
-
-    means_vary_alone: ClassVar[bool] = True
-    """Whether all means may be that far from their middles at once; if not, they lie in a ball."""
-
-    means_lie: ClassVar[str] = "anywhere within their bounds"
-    """Where means lie for which stated errors hold, in plain words."""
-
-    @property
     def coded(self) -> tuple[Array, Array]:
         """Centre and radius of the points that codes represent."""
         return self.centre, self.radius
 
     @property
-    def middles(self) -> Array:
-        """What means are measured from, as codes stand for it."""
-        return self.coded[0]
+    def means(self) -> MeanRange:
+        """Where means lie: by default uniform within the bounds."""
+        return MeanRange(self.coded[0], self.radius, self.radius * self.radius / 3)
 
     @property
     def ranges(self) -> Array:
         """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
 
-    def read_from(self, j: int) -> tuple[int, ...]:
-        """The numbers of a record that coordinate j is made of: places among the columns that are read."""
-        return (j,)
-
     # -- from records to integers ---------------------------------------------------------------------------------
 
     @property
-    def columns(self) -> Sequence[str] | None:
-        """The columns from which records are read, if they have names."""
-        return self.names
-
-    @property
-    def attribute_names(self) -> Sequence[str]:
-        """The names of the attributes whose values make a cell, in order; none where there are no cells."""
-        return ()
-
-    @property
-    def declared_values(self) -> Sequence[Any] | None:
-        """The values that are declared of the only column, where records are counted by value."""
-        return None
-
-    @property
-    def declared_lists(self) -> list[Sequence[Any]]:
-        """The values that are declared of each column, or of all alike; places where they have no labels."""
-        return []
+    def input(self) -> RecordInput:
+        """What records are read from: by default a column for each coordinate."""
+        return RecordInput(self.names)
 
     @abstractmethod
     def codes(self, substitutes: Array, workload: Workload | None = None) -> Encoding:
         """The encoding of records as integers, with these substitutes for missing values and this workload."""
 
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
-        """What stands in for a missing value of each coordinate; refuses what `missing` cannot mean here."""
+        """What stands in for a missing value of each number that is read; refuses what `missing` cannot mean here."""
         refuse_missing(missing)
         return self.centre
-
-    @property
-    def substitutes_size(self) -> int:
-        """The number of substitutes for missing values in a plan."""
-        return self.dimension
-
-    def check_plain(self) -> None:
-        """Refuse data that is one row for each record, where more has to be known."""
-        return
 
     # -- privacy --------------------------------------------------------------------------------------------------
 
@@ -265,29 +274,7 @@ class Domain(ABC):
         """
         return self.extremes().sensitivity(lift, neighbours, extent)
 
-    def replacement_sensitivity(self, lift: Matrix) -> float:
-        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        return self.extremes().replacement_sensitivity(lift)
-
-    def check_lift(self, lift: Matrix, codes: Encoding) -> None:
-        """Refuse a lift that does not fit these codes, if its size alone is not enough to tell."""
-        return
-
     # -- what can be asked, and the noise that fits ---------------------------------------------------------------
-
-    def check_workload(self, workload: Workload) -> None:
-        """Refuse a workload that is not over the cells of this domain."""
-        raise PlanError(
-            f"a workload over {type(self).__name__}",
-            "workloads are over the cells of a histogram",
-            "plan with gaussmith.Cells, or give a matrix of answers",
-            code="workload-without-cells",
-            type=type(self).__name__,
-        )
-
-    def check_coordinates(self) -> None:
-        """Refuse more coordinates than can be released individually."""
-        return
 
     def check(self, problem: Problem[Any]) -> None:
         """Refuse what cannot be asked of this domain."""
@@ -300,40 +287,19 @@ class Domain(ABC):
                 type=type(self).__name__,
             )
 
-    def feature_rows(self, features: Features) -> Array:
-        """The features as a matrix over what is counted of a record, one a row, not weighted."""
-        return features.rows(self.dimension)
-
     @abstractmethod
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         """The shapes of noise that fit, in order of preference, or the one requested by name."""
-
-    # -- the standard Gaussian mechanism --------------------------------------------------------------------------
-
-    def has_standard_shape(self, problem: Problem[Any]) -> bool:
-        """Whether the standard Gaussian mechanism is a shape over the coordinates, and not noise on each answer."""
-        return problem.features.matrix is None
 
     @abstractmethod
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         """The standard Gaussian mechanism as a shape, and the domain it is a shape of."""
 
-    def standard_reach(self, problem: Problem[Any]) -> float | None:
-        """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
-        W, root = problem.rows, np.sqrt(problem.features.weights)
-        reach = np.abs(W) @ self.radius
-        reach = np.abs(W @ self.centre) + reach if problem.secret_count else 2 * reach
-        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
-
     # -- the lower bound for any Gaussian noise: independent of the candidates ------------------------------------
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        """No Gaussian noise at μ = 1 has a smaller weighted total, by a closed formula; rounded down."""
-        return 0.0
-
     def bounding_law(self, problem: Problem[Any]) -> WorstCase:
-        """A law on differences that bounds every shape, if no candidate came with one."""
-        return WorstCase("closed", self.closed_bound(problem))
+        """A law on differences that bounds every shape, if no candidate came with one; "closed" is a formula alone."""
+        return WorstCase("closed", 0.0)
 
     def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         """The differences of a law; None if there are too many to list."""
@@ -343,32 +309,19 @@ class Domain(ABC):
         """The bound from a law whose differences are not listed, at μ = 1, rounded down; refuses other laws."""
         raise refused_law()
 
-    # -- pictures and words ---------------------------------------------------------------------------------------
+    # -- words and saved form -------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
-    def reading(self) -> str:
-        """The treatment of records in plain words: what counts, and what happens to odd values."""
-
-    @property
-    def undeclared(self) -> str:
-        """The substitute of undeclared values, in plain words; empty if there is none."""
-        return ""
-
-    def note(self, problem: Problem[Any]) -> str:
-        """An extra note on a plan for this domain; usually empty."""
-        return ""
+    def words(self) -> DomainWords:
+        """The domain in plain words."""
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable | None:
-        """The bounds of some coordinates as a table; None if `reading` says everything."""
+        """The bounds of some coordinates as a table; None if `words` say everything."""
         return None
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]: ...
-
-    def asked(self) -> dict[str, Any]:
-        """The same without what was found with the noise."""
-        return self.to_dict()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self.to_dict() == other.to_dict()
@@ -404,6 +357,52 @@ def rows_of(domain: Domain) -> PersonRows | None:
         case Product((_, PersonRows() as rows)):
             return rows
     return None
+
+
+def records_are_rows(domain: Domain) -> bool:
+    """Whether what is counted as records are the rows of people, of whom each may have several."""
+    return rows_of(domain) is None and domain.extremes().rows > 1
+
+
+def check_plain(domain: Domain) -> None:
+    """Refuse data that is one row for each record, where people have several rows."""
+    if domain.extremes().rows > 1:
+        raise PlanError(
+            "a plan for people with many rows",
+            "the plan does not say which rows belong to the same person",
+            "release the request it came from: gaussmith.release(request)",
+            code="people-plan-without-request",
+        )
+
+
+def check_workload(domain: Domain, workload: Workload) -> None:
+    """Refuse a workload that is not over the cells of this domain."""
+    if not domain.input.attributes:
+        raise PlanError(
+            f"a workload over {type(domain).__name__}",
+            "workloads are over the cells of a histogram",
+            "plan with gaussmith.Cells, or give a matrix of answers",
+            code="workload-without-cells",
+            type=type(domain).__name__,
+        )
+    workload.check_cells(tuple(map(len, domain.input.labels)))
+
+
+MAX_SINGLE = 10_000_000
+"""Limit on the number of cells that are planned and released individually."""
+
+
+def check_coordinates(domain: Domain) -> None:
+    """Refuse more cells than can be released individually."""
+    d = domain.dimension
+    if d > MAX_SINGLE and domain.input.attributes:
+        raise PlanError(
+            f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
+            f"at most {MAX_SINGLE:,} are released one by one",
+            "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+            code="too-many-cells-to-release",
+            cells=d,
+        )
 
 
 def rows_coordinate(domain: Domain) -> int | None:
@@ -516,7 +515,11 @@ class Problem(Generic[D_co]):
     @property
     def rows(self) -> Array:
         """The features as a matrix over what is counted of a record, not weighted."""
-        return self.domain.feature_rows(self.features)
+        domain, made = self.domain, self.domain.core_map
+        if made is not None or domain.input.attributes:
+            self.features.check_written(domain.extremes().size)
+        rows = self.features.rows(domain.dimension)
+        return rows if made is None else rows @ made
 
     @property
     def root_weights(self) -> Array:

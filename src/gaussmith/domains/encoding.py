@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import DomainError, SourceError
 from gaussmith.numerics.exact import FEW, Array, Integers, Words
+from gaussmith.numerics.matrices import Matrix
 
 # The few words of SQL, as Spark reads it, that codes are spelled with.
 
@@ -124,6 +125,10 @@ class Encoding:
         """
         what, rule = f"records coded by {type(self).__name__}", "Spark cannot encode them"
         raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(self).__name__)
+
+    def check_lift(self, lift: Matrix) -> None:
+        """Refuse a lift that does not fit these codes, if its size alone is not enough to tell."""
+        return
 
     def spell_place(self) -> list[Step] | None:
         """Steps in SQL to `place`, the code that is 1, where a record has one only; None where it may have more."""

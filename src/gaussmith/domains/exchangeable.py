@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith.domains.box_strategies import check_lost
-from gaussmith.domains.domain import Domain, Problem, WorstCase, even_moment
+from gaussmith.domains.domain import Domain, Problem, WorstCase, even_moment, free_marks
 from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
 from gaussmith.numerics.trace_roots import root_of
-from gaussmith.numerics.two_level import TwoLevel, counted, counts, votes
+from gaussmith.numerics.two_level import TwoLevel, cells, counted, counts, votes
 
 if TYPE_CHECKING:
-    from gaussmith.domains.counts import Counts
     from gaussmith.domains.uncentred import Listed
 
 
@@ -95,7 +94,7 @@ class EvenNoise:
     mean: float | None = None
 
 
-def exchangeable(problem: Problem[Listed], even: EvenNoise, gap: float | None = None) -> list[Candidate]:
+def exchangeable(problem: Problem[Any], even: EvenNoise, gap: float | None = None) -> list[Candidate]:
     """The shapes that fit, given the best noise at equal weights (of `common_weight`, or 1): that one comes first."""
     weight = problem.common_weight
     law = even.law if weight else _bound(problem, even.law)
@@ -105,24 +104,27 @@ def exchangeable(problem: Problem[Listed], even: EvenNoise, gap: float | None = 
     return found
 
 
-def even_counts(problem: Problem[Counts]) -> EvenNoise:
-    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has its own."""
+def even_marks(problem: Problem[Domain]) -> EvenNoise:
+    """The best noise for marks of equal weight. The number of records, if it is secret and asked, has its own noise, or
+    is the sum of all marks where each record has one."""
     domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight or 1.0
-    d = domain.dimension
-    if problem.asks_secret_count:
-        best = counted(d, domain.at_most, problem.count_weight / weight)
+    d, most, asked = domain.dimension, free_marks(domain), problem.asks_secret_count
+    if most is not None and asked:
+        best = counted(d, most, problem.count_weight / weight)
         norm = domain.sensitivity(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros_like(best.levels), best.shares])
         law = WorstCase("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
         return EvenNoise(
             best.lift.scaled(np.full(d + 1, 1 / norm)), best.decode.scaled(np.full(d + 1, norm)), True, law
         )
-    level = counts(d, domain.at_most, neighbours)
+    if most is not None:
+        level, mean = counts(d, most, neighbours), None
+    else:
+        level = cells(d, neighbours, 1.0 + d * problem.count_weight / weight if asked else 1.0)
+        mean = None if problem.secret_count else 1.0 / d
     rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
-    if problem.secret_count:
-        rows = [(t, 0, share) for (t, _), share in level.law]
     law = WorstCase("levels", weight * level.lower, {"levels": np.array(rows, float)})
-    return EvenNoise(*_pair(level, None), False, law)
+    return EvenNoise(*_pair(level, 1.0 if asked else None), asked, law, mean)
 
 
 def even_rankings(problem: Problem[Domain]) -> EvenNoise:

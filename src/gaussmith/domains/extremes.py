@@ -61,6 +61,8 @@ class Extremes(ABC):
 
     size: int
     """How many numbers the core of a unit has."""
+    rows: int = 1
+    """How many rows of a unit may count; 1 where a record is a unit."""
 
     @abstractmethod
     def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
@@ -171,6 +173,10 @@ class PersonRows(Extremes):
     def size(self) -> int:  # type: ignore[override]
         return self.sums + 1
 
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        return self.at_most
+
     def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         return Product(Signs(0), self).sensitivity(lift, neighbours, extent)
 
@@ -219,6 +225,10 @@ class Product(Extremes):
     @property
     def size(self) -> int:  # type: ignore[override]
         return sum(factor.size for factor in self.factors)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        return max(factor.rows for factor in self.factors)
 
     def sensitivity(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """Over all extreme units where these are visited; of signs and rows beside them also row by row."""

@@ -220,6 +220,11 @@ class Features:
         return of_coordinates(np.array(fields["index"], np.int64), np.array(fields["centred"], bool), targets)
 
 
+_NONE: tuple[Places, npt.NDArray[np.bool_]] = (np.zeros(0, np.int64), np.zeros(0, bool))
+NOTHING = Features(*_NONE, np.zeros(0))
+"""No feature at all."""
+
+
 def of_coordinates(index: Places, centred: npt.NDArray[np.bool_], targets: Array | None = None) -> Features:
     """Sums of coordinates, still without weights."""
     return Features(index, centred, np.zeros(len(index)), targets=targets)
@@ -233,6 +238,3 @@ def of_matrix(matrix: Array, targets: Array | None = None) -> Features:
 def of_workload(workload: Runs | Marginals, targets: Array | None = None) -> Features:
     """The answers of a workload, still without weights."""
     return Features(*_NONE, np.broadcast_to(0.0, (workload.size,)), workload=workload, targets=targets)
-
-
-_NONE: tuple[Places, npt.NDArray[np.bool_]] = (np.zeros(0, np.int64), np.zeros(0, bool))

@@ -387,8 +387,8 @@ def solved_replaced_moments(problem: Problem[Moments], gap: float | None = None)
     alone = np.diag(G).copy()
     squares = domain.squares
     alone[squares] = 0.0
-    if domain.columns_count == 1:
-        lift = _of_one(float(G[0, 0]), float(G[1, 1]) if len(squares) else 0.0)
+    if not np.any(G - np.diag(np.diag(G))) and not len(domain.crossed):
+        lift = _column_by_column(domain, np.diag(G))
     else:
         inside = G[np.ix_(squares, squares)]
         free = FREE * float(np.trace(inside)) if len(squares) else 1.0
@@ -407,20 +407,35 @@ def solved_replaced_moments(problem: Problem[Moments], gap: float | None = None)
     return Candidate(shape, _law(problem))
 
 
-def _of_one(value: float, square: float) -> Array:
-    """The best diagonal lift of one column, before it is scaled: least value/a + square/b over the ratio b/a."""
+def _column_by_column(domain: Moments, worth: Array) -> Array:
+    """The best lift of columns without products: that of each column, with a share of its own, T_j = that column's
+    total. They change independently, so the least total is (Σ √T_j)² (docs/theory.md, 48)."""
+    rows = []
+    for j in range(domain.columns_count):
+        own = [j, *(at for at in domain.squares if domain.input.made_of(int(at)) == (j, j))]
+        entries = _of_one(*(float(worth[at]) for at in own)) if worth[own].any() else np.zeros(len(own))
+        kept = np.flatnonzero(entries)
+        total = float(np.sum(worth[own][kept] / entries[kept] ** 2))
+        lift = np.zeros((len(kept), domain.dimension))
+        lift[np.arange(len(kept)), np.array(own)[kept]] = entries[kept] * total**0.25
+        rows.append(lift)
+    return np.vstack(rows)
+
+
+def _of_one(value: float, square: float = 0.0) -> Array:
+    """The entries of the best diagonal lift of one column: least value/a + square/b over the ratio b/a, at norm 1."""
     if not square:
-        return np.array([[1.0]])
+        return np.array([0.5, 0.0])
     if not value:
-        return np.array([[0.0, 1.0]])
+        return np.array([0.0, 1.0])
+
+    def worst(b: float) -> float:
+        t = (3 - math.sqrt(1 - 2 / b)) / 2 if b >= 2 else 2.0
+        return max(4.0, t * t * (1 + b * (2 - t) ** 2))
 
     def total(log_ratio: float) -> float:
         b = math.exp(log_ratio)
-        worst = 4.0
-        if b >= 2:
-            t = (3 - math.sqrt(1 - 2 / b)) / 2
-            worst = max(worst, t * t * (1 + b * (2 - t) ** 2))
-        return (value + square / b) * worst
+        return (value + square / b) * worst(b)
 
     low, high = -20.0, 20.0
     for _ in range(120):
@@ -429,7 +444,8 @@ def _of_one(value: float, square: float) -> Array:
             high = second
         else:
             low = first
-    return np.diag([1.0, math.exp((low + high) / 4)])
+    ratio = math.exp((low + high) / 2)
+    return np.array([1.0, math.sqrt(ratio)]) / math.sqrt(worst(ratio))
 
 
 def _without_number(domain: Moments, lift: Lift) -> Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_number, checks_arguments
 from gaussmith.domains.box import ODD_VALUES, Box
-from gaussmith.domains.domain import BoundsTable, Domain, Problem, WorstCase
+from gaussmith.domains.domain import BoundsTable, Domain, DomainWords, Problem, RecordInput, WorstCase
 from gaussmith.domains.encoding import BITS, BoxEncoding, Encoding, Step
 from gaussmith.domains.extremes import Extremes, check_columns
 from gaussmith.domains.moment_bounds import proven_moments
@@ -229,8 +229,11 @@ def _check_kinds(lift: Array, columns: int, pairs: Pairs) -> None:
 def largest_replaced(lift: Array, columns: int, pairs: Pairs, extent: Array) -> float:
     """max ‖lift · (s − s′)‖ over two records, at least the true value; the lift does not see the number of records."""
     _check_kinds(lift, columns, pairs)
-    if columns == 1:
-        return _largest_of_one(lift, bool(pairs), extent)
+    each = [[j, *(columns + at for at, pair in enumerate(pairs) if pair == (j, j))] for j in range(columns)]
+    sees = np.array([(lift[:, own] != 0).any(axis=1) for own in each])
+    if sum(map(len, each)) == lift.shape[1] and (sees.sum(axis=0) <= 1).all():  # columns move rows of their own
+        found = [_largest_of_one(lift[:, own], len(own) > 1, extent[own]) for own in each]
+        return norm_upward(np.array(found)) if columns > 1 else found[0]
     return _twice_from_middle(lift, columns, pairs, extent)
 
 
@@ -273,13 +276,13 @@ def _twice_from_middle(lift: Array, columns: int, pairs: Pairs, extent: Array) -
 class ValueProducts(Extremes):
     """Numbers within ±1 and the products of some pairs of them; of at most so many rows.
 
-    T rows are T times their mean, and a norm is convex: no unit adds more than `at_most` times what one row can.
+    T rows are T times their mean, and a norm is convex: no unit adds more than `rows` times what one row can.
     `rounding` is the share by which it may be more, where a mean row is rounded to codes.
     """
 
     columns: int
     pairs: Pairs
-    at_most: int = 1
+    rows: int = 1
     rounding: Fraction = Fraction(0)
 
     @property
@@ -298,11 +301,11 @@ class ValueProducts(Extremes):
         check_columns(lift, self.size + private)
         bound = largest_moment if private else largest_replaced
         found = bound(_written(lift), self.columns, self.pairs, extent)
-        return found if self.at_most == 1 else fraction_up(Fraction(found) * self.at_most * (1 + self.rounding))
+        return found if self.rows == 1 else fraction_up(Fraction(found) * self.rows * (1 + self.rounding))
 
     def replacement_sensitivity(self, lift: Matrix) -> float:
         """Of two units with several rows the norms are added, as they may have any numbers of rows."""
-        if self.at_most > 1:
+        if self.rows > 1:
             return 2.0 * self.sensitivity(lift, ADD_REMOVE)
         return self.sensitivity(Dense(_written(lift)[:, :-1]), REPLACE_ONE)
 
@@ -404,15 +407,10 @@ class Moments(Domain):
         return (*own, *(f"{own[i]}²" if i == j else f"{own[i]}·{own[j]}" for i, j in self.pairs))
 
     @property
-    def columns(self) -> Sequence[str] | None:
-        return self.box.names
+    def input(self) -> RecordInput:
+        return RecordInput(self.box.names, made_of=self._made_of)
 
-    @property
-    def substitutes_size(self) -> int:
-        return self.columns_count
-
-    def read_from(self, j: int) -> tuple[int, ...]:
-        """The columns that a coordinate is made of."""
+    def _made_of(self, j: int) -> tuple[int, ...]:
         return (j,) if j < self.columns_count else self.pairs[j - self.columns_count]
 
     @cached_property
@@ -422,10 +420,6 @@ class Moments(Domain):
     @cached_property
     def radius(self) -> Array:
         return self._multiplied(self.box.radius)
-
-    @cached_property
-    def spread(self) -> Array:
-        return self._multiplied(self.box.radius) ** 2 / 3
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
@@ -498,12 +492,6 @@ class Moments(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_moments(problem)
 
-    def has_standard_shape(self, problem: Problem[Any]) -> bool:
-        return problem.secret_count
-
-    def standard_reach(self, problem: Problem[Any]) -> float | None:
-        return None
-
     def bounding_law(self, problem: Problem[Any]) -> WorstCase:
         law = self._solved(problem).law
         assert law is not None
@@ -522,14 +510,14 @@ class Moments(Domain):
     # -- words ------------------------------------------------------------------------------------------------------
 
     @property
-    def reading(self) -> str:
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             "Values outside their bounds are clipped to the nearer bound. Squares and products are taken around the "
             "middle of the bounds."
         )
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
-        read = sorted({i for j in places for i in self.read_from(j)})
+        read = sorted({i for j in places for i in self._made_of(j)})
         numbers = (self.box.lower, self.box.upper, substitutes)
         rows = [(self.box.name(j), [float(each[j]) for each in numbers]) for j in read]
         return BoundsTable(("column", "from", "to", "a missing value becomes"), rows, ODD_VALUES)
@@ -542,9 +530,6 @@ class Moments(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> Moments:
         pairs = [(int(i), int(j)) for i, j in fields["pairs"]]
         return cls(Box.from_dict(fields["box"]), pairs, fields["around"])
-
-    def __hash__(self) -> int:
-        return hash((self.box, self.pairs, self.around))
 
     def __repr__(self) -> str:
         squares, crossed = len(self.squares), len(self.crossed)

@@ -14,7 +14,16 @@ import numpy.typing as npt
 from gaussmith.checks import check_whole
 from gaussmith.domains.box import ODD_VALUES, Box
 from gaussmith.domains.box_strategies import is_worth_solving, solved
-from gaussmith.domains.domain import BoundsTable, Differences, Domain, Problem, WorstCase, check_law
+from gaussmith.domains.domain import (
+    BoundsTable,
+    Differences,
+    Domain,
+    DomainWords,
+    MeanRange,
+    Problem,
+    WorstCase,
+    check_law,
+)
 from gaussmith.domains.encoding import BoxEncoding, PeopleEncoding
 from gaussmith.domains.extremes import PersonRows, Product, Signs
 from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, isotropic, try_ways
@@ -271,17 +280,6 @@ class People(Domain):
         return np.concatenate([self._own.radius, k * self._rows.radius, [k]])
 
     @cached_property
-    def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre; for a sum over rows, that of the mean over rows."""
-        own, rows = self._own.radius, self._rows.radius
-        return np.concatenate([own * own / 3, rows * rows / 3, [0.0]])
-
-    @cached_property
-    def mean_distances(self) -> Array:
-        """Half of each range; for a sum over rows that of a row."""
-        return np.concatenate([self._own.radius, self._rows.radius, [0.0]])
-
-    @cached_property
     def coded(self) -> tuple[Array, Array]:
         k = float(self.max_rows)
         return (
@@ -296,14 +294,15 @@ class People(Domain):
         return roots[own], roots[over], float(roots[last] ** 2)
 
     @cached_property
-    def middles(self) -> Array:
-        """What means are measured from: of sums over rows that of a row."""
-        return np.concatenate([self._own.coded[0], self._rows.coded[0], [0.0]])
+    def means(self) -> MeanRange:
+        """Those of sums over rows are means of rows."""
+        middles = np.concatenate([self._own.coded[0], self._rows.coded[0], [0.0]])
+        distances = np.concatenate([self._own.radius, self._rows.radius, [0.0]])
+        return MeanRange(middles, distances, distances * distances / 3)
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return "Each person's numbers are clipped to their bounds."
+    def words(self) -> DomainWords:
+        return DomainWords("Each person's numbers are clipped to their bounds.")
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleEncoding:
         """The encoding of people as integers."""
@@ -339,14 +338,6 @@ class People(Domain):
                 code="matrix-of-people-under-replace-one",
             )
 
-    def check_plain(self) -> None:
-        raise PlanError(
-            "a plan for people with many rows",
-            "the plan does not say which rows belong to the same person",
-            "release the request it came from: gaussmith.release(request)",
-            code="people-plan-without-request",
-        )
-
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         if problem.features.matrix is not None:  # closed forms read each coordinate by itself
             return try_ways([Way("solved", lambda: solved(problem, search.gap))], problem, search)
@@ -359,8 +350,8 @@ class People(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic(problem)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return people_bound(problem)
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
+        return WorstCase("closed", people_bound(problem))
 
     def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return people_differences(problem, law)
@@ -384,9 +375,6 @@ class People(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> People:
         own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
         return cls(own, rows, int(fields[LIMIT]))
-
-    def __hash__(self) -> int:
-        return hash((self.own, self.rows, self.max_rows))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ class Kinds(UserDict[str, Any]):
 DOMAINS = Kinds(
     {
         "ball": "gaussmith.papers.ball.Ball",
-        "ball moments": "gaussmith.papers.ball_moments.BallMoments",
         "box": "gaussmith.domains.box.Box",
         "cells": "gaussmith.domains.cells.Cells",
         "column-cells": "gaussmith.papers.looks.ColumnCells",

@@ -18,7 +18,7 @@ from typing import Any
 
 from gaussmith.checks import check_whole
 from gaussmith.domains.box import Box
-from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.domain import DomainWords, Problem, WorstCase
 from gaussmith.domains.moments import Moments, ValueProducts
 from gaussmith.domains.people import LIMIT
 from gaussmith.domains.strategies import Candidate
@@ -34,7 +34,6 @@ class RowMoments(Moments):
     """
 
     kind = "row moments"
-    records_are_rows = True
 
     max_rows: int
 
@@ -65,7 +64,7 @@ class RowMoments(Moments):
         return off
 
     def extremes(self) -> ValueProducts:
-        return replace(super().extremes(), at_most=self.max_rows, rounding=self._rounding)
+        return replace(super().extremes(), rows=self.max_rows, rounding=self._rounding)
 
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
@@ -76,14 +75,6 @@ class RowMoments(Moments):
                 f"leave neighbours out, or write {setting('mean_of', 'units')}",
                 code="row-moments-under-replace-one",
             )
-
-    def check_plain(self) -> None:
-        raise PlanError(
-            "a plan for the moments of people with many rows",
-            "the plan does not say which rows belong to the same person",
-            "release the request it came from: gaussmith.release(request)",
-            code="row-moments-plan-without-request",
-        )
 
     def _solved(self, problem: Problem[Moments], gap: float | None = None) -> Candidate:
         found = super()._solved(problem, gap)
@@ -98,9 +89,8 @@ class RowMoments(Moments):
         return bound * self.max_rows**2 * (1.0 - 2.0**-50)
 
     @property
-    def reading(self) -> str:
-        verb = "counts" if self.max_rows == 1 else "count"
-        return f"{super().reading} Of each person at most {counted(self.max_rows, 'row')} {verb}."
+    def words(self) -> DomainWords:
+        return DomainWords(f"{super().words.reading} Of each person at most {counted(self.max_rows, 'row')} count.")
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), LIMIT: self.max_rows}
@@ -109,9 +99,6 @@ class RowMoments(Moments):
     def from_dict(cls, fields: dict[str, Any]) -> RowMoments:
         pairs = [(int(i), int(j)) for i, j in fields["pairs"]]
         return cls(Box.from_dict(fields["box"]), pairs, fields["around"], fields[LIMIT])
-
-    def __hash__(self) -> int:
-        return hash((self.box, self.pairs, self.around, self.max_rows))
 
     def __repr__(self) -> str:
         return f"Row{super().__repr__()[:-1]}; at most {counted(self.max_rows, 'row')} of a person)"

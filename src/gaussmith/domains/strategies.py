@@ -10,11 +10,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gaussmith.domains.domain import Domain, Problem, WorstCase
+from gaussmith.domains.domain import Domain, Problem, WorstCase, free_marks
 from gaussmith.domains.features import Features
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.exact import Array
+from gaussmith.numerics.intervals import largest_of_runs
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Matrix, matrix_from_dict
 from gaussmith.numerics.packed_arrays import pack, unpack
 
@@ -327,6 +328,48 @@ def elliptical(problem: Problem[Domain]) -> Strategy:
     T = float(np.sqrt(omega) @ reach) + np.sqrt(extra)
     sigma = np.sqrt(reach * T / np.sqrt(omega))
     return _coordinatewise("elliptical", problem, sigma, offset, extra, np.sqrt(T * np.sqrt(extra)))
+
+
+def has_standard_shape(problem: Problem[Domain]) -> bool:
+    """Whether the standard Gaussian mechanism is a shape over the coordinates, and not noise on each answer."""
+    domain = problem.domain
+    if domain.compared_by_norm or (domain.has_products and not problem.secret_count):
+        return False
+    return problem.features.matrix is None or domain.shape_follows_mu
+
+
+def standard_reach(problem: Problem[Domain]) -> float | None:
+    """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
+    domain, features, secret = problem.domain, problem.features, problem.secret_count
+    if domain.has_products:
+        return None
+    if not domain.compared_by_norm:
+        W, root = problem.rows, np.sqrt(features.weights)
+        reach = np.abs(W) @ domain.radius
+        reach = np.abs(W @ domain.centre) + reach if secret else 2 * reach
+        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
+    if (work := features.marginals) is not None:  # a record is in one cell of each
+        asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
+        square = sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked)
+    elif (runs := features.runs) is not None:
+        alone = secret or free_marks(domain) is not None
+        square = largest_of_runs(*runs.places, runs.cells, features.weights, pairs=not secret, alone=alone)
+    else:
+        try:
+            square = domain.sensitivity(_answers_of_core(problem), problem.neighbours) ** 2
+        except PlanError:  # too many records to visit
+            return None
+    return float(np.sqrt(square + problem.secret_count_weight))
+
+
+def _answers_of_core(problem: Problem[Domain]) -> Matrix:
+    """What the answers take from the core, each scaled to its weight."""
+    domain = problem.domain
+    if domain.core_map is not None:
+        return Dense(problem.rows * problem.root_weights)
+    if problem.features.matrix is None:
+        return Diagonal(np.sqrt(problem.coordinate_weights) * domain.radius)
+    return Dense(problem.rows * problem.root_weights * domain.radius)
 
 
 def _isotropic(problem: Problem[Domain], S: float) -> Strategy:

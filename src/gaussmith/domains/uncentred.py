@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import check_whole, is_whole
-from gaussmith.domains.domain import Differences, Domain, Problem, WorstCase, check_law, refuse_missing, refused_law
+from gaussmith.domains.domain import (
+    Differences,
+    Domain,
+    Problem,
+    RecordInput,
+    WorstCase,
+    check_law,
+    refuse_missing,
+    refused_law,
+)
 from gaussmith.domains.extremes import MAX_LISTED as MOST_LISTED
 from gaussmith.domains.strategies import (
     BEST,
@@ -20,11 +28,11 @@ from gaussmith.domains.strategies import (
     Strategy,
     isotropic_uncentred,
     refuse_shape,
+    standard_reach,
 )
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.exact import Array
-from gaussmith.numerics.matrices import Dense, Diagonal
 
 if TYPE_CHECKING:
     from gaussmith.domains.features import Features
@@ -140,6 +148,8 @@ MAX_ERROR = 1e150
 class Uncentred(Domain):
     """A record is its own core: centre 0, radius 1."""
 
+    compared_by_norm = True
+
     labels: tuple[Label, ...] | None
 
     @property
@@ -163,18 +173,9 @@ class Uncentred(Domain):
         """The largest change of each coordinate by one record."""
         return np.ones(self.dimension)
 
-    @property
-    def spread(self) -> Array:
-        """Of no meaning here: means are not planned."""
-        return np.zeros(self.dimension)
-
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         refuse_missing(missing)
         return np.zeros(0)
-
-    @property
-    def substitutes_size(self) -> int:
-        return 0
 
     def check(self, problem: Problem[Any]) -> None:
         if problem.features.centred.any():
@@ -199,7 +200,7 @@ class Uncentred(Domain):
         """The price of the standard Gaussian mechanism, where it is no candidate."""
         if "isotropic" in names or problem.features.targets is not None:
             return ()
-        reach = self.standard_reach(problem)
+        reach = standard_reach(problem)
         noisy = problem.features.size + problem.asks_secret_count
         return (("isotropic", reach * reach * noisy),) if reach and reach < MAX_ERROR else ()
 
@@ -211,14 +212,8 @@ class Uncentred(Domain):
         """Whether equal noise on every coordinate is a candidate."""
         return not problem.features.is_linear and problem.features.targets is None
 
-    def has_standard_shape(self, problem: Problem[Any]) -> bool:
-        return False
-
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_uncentred(problem)
-
-    @abstractmethod
-    def standard_reach(self, problem: Problem[Any]) -> float | None: ...
 
     @abstractmethod
     def farthest(self, direction: Array) -> Array:
@@ -226,7 +221,8 @@ class Uncentred(Domain):
 
     def core_row(self, features: Features, i: int) -> Array:
         """What one feature takes from each number that is counted of a record."""
-        return np.asarray(features.row(i, self.dimension) * self.radius)
+        row = features.row(i, self.dimension)
+        return np.asarray(row * self.radius if self.core_map is None else row @ self.core_map)
 
 
 class Listed(Uncentred):
@@ -237,22 +233,12 @@ class Listed(Uncentred):
         """Every extreme record in units of the radius, one per row; None if there are more than `most`."""
 
     @property
-    def declared_lists(self) -> list[Sequence[Label]]:
-        return [range(self.dimension) if self.labels is None else self.labels]
+    def input(self) -> RecordInput:
+        return RecordInput(self.names, (range(self.dimension) if self.labels is None else self.labels,))
 
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
         Domain.check(self, problem)
-
-    def standard_reach(self, problem: Problem[Any]) -> float | None:
-        extra = problem.secret_count_weight
-        if problem.features.matrix is None:
-            entries = np.sqrt(problem.coordinate_weights) * self.radius
-            return math.sqrt(self.sensitivity(Diagonal(entries), problem.neighbours) ** 2 + extra)
-        if self.records() is None:
-            return None
-        rows = problem.features.matrix * problem.root_weights * self.radius
-        return math.sqrt(self.sensitivity(Dense(rows), problem.neighbours) ** 2 + extra)
 
     def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return listed_differences(problem, law)

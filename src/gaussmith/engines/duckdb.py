@@ -37,7 +37,14 @@ from gaussmith.engines.engine import (
 )
 from gaussmith.engines.files import PATH, Files, check_keys, folder_table, list_store
 from gaussmith.engines.frames import bounds_of
-from gaussmith.engines.relations import derive_relation, numbered, open_parquet, open_relation, read_schema
+from gaussmith.engines.relations import (
+    derive_relation,
+    first_numbered,
+    numbered,
+    open_parquet,
+    open_relation,
+    read_schema,
+)
 from gaussmith.engines.source import Source
 from gaussmith.engines.versions import arrow_batches, attempt
 from gaussmith.errors import SourceError, nearest
@@ -418,14 +425,12 @@ class DuckDB:
                 assert isinstance(found, pl.DataFrame)
                 yield found
 
-    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+    def first_rows(self, frame: Frame, of: str, before: str, text: str, after: Sequence[str], most: int) -> Frame:
         import duckdb
-        import narwhals as nw
 
         native: Any = frame.to_native()
-        digest = duckdb.FunctionExpression("md5", duckdb.ColumnExpression(text)).alias(name)
-        found: Frame = nw.from_native(native.select(duckdb.StarExpression(), digest))
-        return found
+        digest = duckdb.FunctionExpression("md5", duckdb.ColumnExpression(text)).alias("digest")
+        return first_numbered(native.select(duckdb.StarExpression(), digest), of, [before, "digest", *after], most)
 
     def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
         import narwhals as nw

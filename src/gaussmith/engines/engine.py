@@ -187,8 +187,8 @@ class Engine(Protocol):
     def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
         """Run a query and bring its rows here, about so many at a time, in no order."""
 
-    def digested(self, frame: Frame, text: str, name: str) -> Frame:
-        """The frame with one more column: the md5 of a column of texts, as 32 hexadecimal digits."""
+    def first_rows(self, frame: Frame, of: str, before: str, text: str, after: Sequence[str], most: int) -> Frame:
+        """The first `most` rows of each value of `of`: by `before`, then by the md5 of a text, then by `after`."""
 
     def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
         """The rows of one of so many parts, by a hash of a column: equal values are in the same part.

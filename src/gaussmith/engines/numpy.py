@@ -95,7 +95,7 @@ class Numpy:
     def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
         raise _nameless()
 
-    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+    def first_rows(self, frame: Frame, of: str, before: str, text: str, after: Sequence[str], most: int) -> Frame:
         raise _nameless()
 
     def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:

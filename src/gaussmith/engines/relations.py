@@ -17,6 +17,8 @@ from gaussmith.expressions.spelling import Derivation, as_number, derive
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from gaussmith.engines.engine import Frame
+
 
 def read_schema(data: Any) -> dict[str, nw.dtypes.DType]:
     """The types of the columns of a relation or a frame; refuses what is neither, and names that cannot be used."""
@@ -79,3 +81,13 @@ def numbered(source: Source, columns: Sequence[str]) -> Source:
     frame = source.engine.frame(source, columns)
     frame = frame.with_columns(*(as_number(name, "text").alias(name) for name in found))
     return replace(source, native=frame.to_native(), schema={**source.schema, **dict.fromkeys(found, nw.Float64())})
+
+
+def first_numbered(native: Any, of: str, order: Sequence[str], most: int) -> Frame:
+    """The first `most` rows of each value of `of` in this order."""
+    import narwhals as nw
+
+    frame: Frame = nw.from_native(native)
+    place = nw.col("one").cum_sum().over(of, order_by=order)
+    placed = frame.with_columns(nw.lit(1).cast(nw.Int64).alias("one")).with_columns(place.alias("place"))
+    return placed.filter(nw.col("place") <= most)

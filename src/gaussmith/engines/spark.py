@@ -20,7 +20,14 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, counted_places, key_columns
 from gaussmith.engines.files import PATH, Files, check_keys, list_store
 from gaussmith.engines.frames import bounds_of, dates_in, has_zone
-from gaussmith.engines.relations import derive_relation, numbered, open_parquet, open_relation, read_schema
+from gaussmith.engines.relations import (
+    derive_relation,
+    first_numbered,
+    numbered,
+    open_parquet,
+    open_relation,
+    read_schema,
+)
 from gaussmith.engines.source import Source
 from gaussmith.engines.versions import attempt, check_range, check_version
 from gaussmith.errors import SourceError
@@ -174,13 +181,12 @@ class Spark:
                 [tuple(row) for row in some], schema=native.columns, orient="row", infer_schema_length=None
             )
 
-    def digested(self, frame: Frame, text: str, name: str) -> Frame:
-        import narwhals as nw
+    def first_rows(self, frame: Frame, of: str, before: str, text: str, after: Sequence[str], most: int) -> Frame:
         from pyspark.sql import functions
 
         native: Any = frame.to_native()
-        found: Frame = nw.from_native(native.withColumn(name, functions.md5(functions.encode(text, "UTF-8"))))
-        return found
+        digested = native.withColumn("digest", functions.md5(functions.encode(text, "UTF-8")))
+        return first_numbered(digested, of, [before, "digest", *after], most)
 
     def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
         """None: Spark divides its work by itself."""

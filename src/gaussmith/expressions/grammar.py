@@ -258,13 +258,9 @@ def parse(text: str, of_people: bool = False) -> Expression:
         what, rule = f"expression={text!r}", "an expression must be a string"
         raise ExpressionError(what, rule, "put it in quotes", code="expression-not-text", expression=text)
     if len(text) > LONGEST:
-        raise ExpressionError(
-            f"an expression of {len(text)} characters",
-            f"at most {LONGEST} are allowed",
-            "split it into derived columns",
-            code="expression-too-many-characters",
-            characters=len(text),
-        )
+        what, rule = f"an expression of {len(text)} characters", f"at most {LONGEST} are allowed"
+        remedy = "split it into derived columns"
+        raise ExpressionError(what, rule, remedy, code="expression-too-many-characters", characters=len(text))
     parser = _Parser(text, tuple(_tokens(text)), {**FUNCTIONS, **(AGGREGATES if of_people else {})})
     tree = parser.expression(0, 0)
     if parser.here.kind != "end":

@@ -101,14 +101,8 @@ def fitted_cut(column: str, cut: Cut, kinds: Mapping[str, str]) -> Cut:
             "date": f"write {setting('', {'by': 'month', 'between': ['2024-01', '2024-12']})}",
             "number": f"write {setting('', {'bins': [0, 10, 20]})}",
         }.get(kind.removeprefix("long "), "ask for another column, or convert it in the source")
-        raise RequestError(
-            f"cells of column {column!r}",
-            f"it must hold {wanted}",
-            remedy,
-            code="column-does-not-fit-cells",
-            column=column,
-            kind=found,
-        )
+        what, rule = f"cells of column {column!r}", f"it must hold {wanted}"
+        raise RequestError(what, rule, remedy, code="column-does-not-fit-cells", column=column, kind=found)
     return replace(cut, kind=OBJECT_DATE) if cut.kind == DATE and kind == "object" else cut
 
 

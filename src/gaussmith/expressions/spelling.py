@@ -342,24 +342,16 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
             raise ExpressionError(what, rule, "choose another name", code="derived-name-taken", column=name)
         if name.casefold() in folded:
             rule = f"there is a column {folded[name.casefold()]!r}, and some engines ignore case"
+            what, remedy = f"columns: {name!r}", "choose another name"
             raise ExpressionError(
-                f"columns: {name!r}",
-                rule,
-                "choose another name",
-                code="derived-name-differs-only-in-case",
-                column=name,
-                other=folded[name.casefold()],
+                what, rule, remedy, code="derived-name-differs-only-in-case", column=name, other=folded[name.casefold()]
             )
         formula = check(parse(text), known)
         if formula.kind == "date" or (formula.kind == "text" and not formula.tree.arguments[1:]):
             rule = "a derived column must be a number, a boolean, or text that if or coalesce chooses"
+            what = f"columns: {name!r} is {described(formula.kind)}"
             raise ExpressionError(
-                f"columns: {name!r} is {described(formula.kind)}",
-                rule,
-                "use the column itself",
-                code="derived-column-not-a-number",
-                column=name,
-                kind=formula.kind,
+                what, rule, "use the column itself", code="derived-column-not-a-number", column=name, kind=formula.kind
             )
         formulas.append((name, formula))
         known[name] = formula.kind
@@ -367,14 +359,8 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
         rule, remedy = "a filter must be a boolean", "compare it with something, such as age >= 18"
-        raise ExpressionError(
-            f"where={where!r} is {described(test.kind)}",
-            rule,
-            remedy,
-            code="filter-not-boolean",
-            where=where,
-            kind=test.kind,
-        )
+        what = f"where={where!r} is {described(test.kind)}"
+        raise ExpressionError(what, rule, remedy, code="filter-not-boolean", where=where, kind=test.kind)
     return Derivation(tuple(formulas), test, known)
 
 

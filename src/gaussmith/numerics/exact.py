@@ -321,16 +321,23 @@ def is_small(shape: tuple[int, int]) -> bool:
     return max(shape) <= FEW
 
 
+def largest_of(numbers: Words) -> int:
+    """The largest absolute value of some words.
+
+    >>> largest_of(np.array([-(2**63), 5])) == 2**63
+    True
+    """
+    return max(-int(numbers.min(initial=0)), int(numbers.max(initial=0)))
+
+
 def sum_exactly(numbers: Integers) -> int:
     """The sum of whole numbers.
 
     >>> sum_exactly(np.full(4, 2**62)) == 2**64
     True
     """
-    if isinstance(numbers, np.ndarray) and len(numbers) >= FEW:
-        largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
-        if largest * len(numbers) < 1 << 63:
-            return int(numbers.sum())
+    if isinstance(numbers, np.ndarray) and len(numbers) >= FEW and largest_of(numbers) * len(numbers) < 1 << 63:
+        return int(numbers.sum())
     return sum(python(numbers))
 
 
@@ -356,61 +363,55 @@ def map_integers(rule: Callable[[int], int], numbers: Integers, end: Sequence[in
 def multiply_rows(matrix: Array, vectors: Words) -> Words | None:
     """round(matrix · v), halves up, for each row v of `vectors`; None where words might not hold it.
 
-        matrix[i, j] = mantissa · 2^(power − 53),
-        out[g, i] = floor(2^-s Σ_j mantissa_j · (v_gj · 2^(power_j − least)) + ½)
+    The entries are cut into limbs of b bits, and each limb is multiplied by all v in words:
 
-    with s = 53 − least. Mantissas have 53 bits and shifted numbers at most 62, so 2^10 products add up in 128 bits.
+        matrix = Σ_k limb_k · 2^(b k),   out = ⌊Σ_k (limb_k · v) · 2^(b k) + ½⌋
+
+    From the lowest limb on, what exceeds b bits is carried to the next one; what remains below 1 is cut off.
+    b is such that |limb_k| · Σ|v| < 2^62, where numbers of more than 31 bits are two numbers each.
 
     >>> multiply_rows(np.array([[0.5, 3.0], [1e9, -1.0]]), np.array([[1, 2], [-3, 0]])).tolist()
     [[7, 999999998], [-1, -3000000000]]
     """
-    sizes = [max(abs(int(v.min())), abs(int(v.max()))) for v in vectors.T] if len(vectors) else [0] * vectors.shape[1]
-    if matrix.shape[1] > 1 << 10:
+    if matrix.shape[1] > MAX_ADDED or largest_of(vectors) >= 1 << 62:
         return None
-    found = [_multiply_row(row, vectors, sizes) for row in matrix]
-    rows = [row for row in found if row is not None]
-    return np.column_stack(rows) if rows and len(rows) == len(found) else None
-
-
-def _multiply_row(row: Array, vectors: Words, sizes: Sequence[int]) -> Words | None:
-    used = [j for j in range(len(row)) if row[j] and sizes[j]]
-    if not used:
-        return np.zeros(len(vectors), np.int64)
-    fractions, powers = np.frexp(row)
-    mantissas, least = np.ldexp(fractions, 53).astype(np.int64).tolist(), min(int(powers[j]) for j in used)
-    shifts, s = [int(power) - least for power in powers], 53 - least
-    fits = all(shifts[j] < 62 and sizes[j] << shifts[j] < 1 << 62 for j in used)
-    if not fits or not 0 < s < 126 or sum(abs(float(row[j])) * (sizes[j] + 1.0) for j in used) >= 2.0**LONGEST:
+    sizes = np.abs(vectors).max(axis=0, initial=0).astype(float)
+    matrix = np.where(sizes > 0, matrix, 0.0)
+    with np.errstate(over="ignore"):
+        if (np.abs(matrix) @ (sizes + 1.0)).max(initial=0.0) >= 2.0**LONGEST:
+            return None
+    if sizes.max(initial=0.0) >= 2.0**31:
+        low, high = np.abs(vectors) & ((1 << 31) - 1), np.abs(vectors) >> 31
+        vectors = np.hstack([low, high]) * np.tile(np.sign(vectors), 2)
+        matrix = np.hstack([matrix, matrix * 2.0**31])
+    bits = 62 - int(np.abs(vectors).sum(axis=1).max(initial=0)).bit_length()
+    powers = np.frexp(matrix[matrix != 0])[1]
+    first = min(-1, (int(powers.min(initial=0)) - 53) // bits)
+    last = max(-1, (int(powers.max(initial=0)) - 1) // bits)
+    if last - first >= MAX_LIMBS:
         return None
-    high = low = np.zeros(len(vectors), np.uint64)
-    for j in used:
-        shifted = vectors[:, j] << shifts[j]
-        high, low = _add(high, low, *_signed_product(mantissas[j], shifted))
-    half = 1 << (s - 1)
-    high, low = _add(high, low, np.uint64(half >> 64), np.uint64(half & ((1 << 64) - 1)))
-    return _shifted_words(high, low, s)
+    found = np.zeros((len(vectors), len(matrix)), np.int64)
+    for k in range(first, last + 1):
+        product = vectors @ _limb(matrix, bits, k)
+        if k < 0:
+            found = (found + product + (1 << (bits - 1) if k == -1 else 0)) >> bits
+        elif bits * k < 64:  # beyond are multiples of 2^64, which cancel
+            found += product << (bits * k)
+    return found
 
 
-Unsigned = npt.NDArray[np.uint64]
+MAX_ADDED = 1 << 20
+"""Limit on the products that are added up in words: limbs then have 10 bits or more."""
+
+MAX_LIMBS = 16
+"""Limit on the limbs of a matrix: where its entries lie farther apart, products are left to Python."""
 
 
-def _signed_product(mantissa: int, numbers: Words) -> tuple[Unsigned, Unsigned]:
-    """The product in two words, as the complement of two where it is negative."""
-    high, low = multiply_words(np.uint64(abs(mantissa)), np.abs(numbers).view(np.uint64))
-    negative = (numbers < 0) ^ (mantissa < 0)
-    flipped = ~low + np.uint64(1)
-    return np.where(negative, ~high + (flipped == 0), high), np.where(negative, flipped, low)
+def _limb(matrix: Array, bits: int, k: int) -> Words:
+    """Of every entry the bits from 2^(bits k) to 2^(bits (k + 1)), with its sign; transposed.
 
-
-def _add(
-    high: Unsigned, low: Unsigned, more_high: Unsigned | np.uint64, more_low: Unsigned | np.uint64
-) -> tuple[Unsigned, Unsigned]:
-    total = low + more_low
-    return high + more_high + (total < low), total
-
-
-def _shifted_words(high: Unsigned, low: Unsigned, s: int) -> Words:
-    """The signed number of two words, divided by 2^s and rounded down; it must fit one word."""
-    if s >= 64:
-        return high.view(np.int64) >> (s - 64)
-    return ((low >> np.uint64(s)) | (high << np.uint64(64 - s))).view(np.int64)
+    Exact: a double times a power of two, and its upper bits, are doubles.
+    """
+    inside = np.trunc(matrix * 2.0 ** (-bits * k))
+    inside -= np.trunc(matrix * 2.0 ** (-bits * (k + 1))) * 2.0**bits
+    return np.ascontiguousarray(inside.astype(np.int64).T)

@@ -31,6 +31,7 @@ from gaussmith.numerics.exact import (
     common_power,
     integer_rows,
     is_small,
+    largest_of,
     map_integers,
     multiply_rows,
     python,
@@ -338,6 +339,18 @@ class Exchangeable(Matrix):
             end = [shift(f * total + g * last, tail_e)]
         return map_integers(lambda x: shift(a * x + rest, e), first, end)
 
+    def exact_times_rows(self, vectors: Words) -> Words | None:
+        firsts, lasts = vectors[:, : self.size], vectors[:, self.size :]
+        if largest_of(firsts) * self.size >= 1 << 62:
+            return None
+        beside = np.column_stack([firsts.sum(axis=1), lasts])
+        own = [self.inner, self.shared, *([] if self.border is None else [self.border])]
+        each = np.column_stack([firsts.ravel(), np.repeat(beside, self.size, axis=0)])
+        found = multiply_rows(np.array([own]), each)
+        end = np.zeros((0, beside.shape[1])) if self.tail is None else np.array([self.tail[: beside.shape[1]]])
+        ends = multiply_rows(end, beside)
+        return None if found is None or ends is None else np.hstack([found.reshape(firsts.shape), ends])
+
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
         if not (first == first[0]).all():
@@ -420,7 +433,7 @@ class Dense(Matrix):
         return np.asarray(np.matmul(self.matrix, vectors[:, :, None])[:, :, 0])  # each by itself, and so rounded alike
 
     def exact_times_rows(self, vectors: Words) -> Words | None:
-        return multiply_rows(self.matrix, vectors) if is_small(self.shape) else None
+        return multiply_rows(self.matrix, vectors)
 
     @cached_property
     def integer_rows(self) -> tuple[list[list[int]], list[int]]:

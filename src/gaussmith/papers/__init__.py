@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gaussmith.papers.ball import Ball
-    from gaussmith.papers.ball_moments import BallMoments
     from gaussmith.papers.clipping import GaussianDataEntry, clipped, gaussian_data, theorem_five_bound
     from gaussmith.papers.comparison import Comparison, compare
     from gaussmith.papers.contributions import bounded_contribution, joseph_yu_total
@@ -82,7 +81,6 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "ball": ("Ball",),
-    "ball_moments": ("BallMoments",),
     "clipping": ("GaussianDataEntry", "clipped", "gaussian_data", "theorem_five_bound"),
     "comparison": ("Comparison", "compare"),
     "contributions": ("bounded_contribution", "joseph_yu_total"),
@@ -127,7 +125,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Ball", "BallMoments", "ColumnCells", "Comparison", "CountingQueries", "Entry", "GaussianData",
+    "Ball", "ColumnCells", "Comparison", "CountingQueries", "Entry", "GaussianData",
     "GaussianDataEntry", "GaussianEntry", "LengthCells", "Points", "RankOne", "SparseSum", "StagedEntry", "Step",
     "Sweep", "UnknownGaussianData", "Votes", "analytic", "approximate_rho", "bad_set_probability", "bernstein",
     "bounded_contribution", "chebyshev", "chebyshev_shares", "claimed_factor", "classic", "clipped", "coinpress",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_whole, checks_arguments
-from gaussmith.domains.domain import Domain, Problem
+from gaussmith.domains.domain import Domain, DomainWords, MeanRange, Problem, WorstCase
 from gaussmith.domains.encoding import BallEncoding
 from gaussmith.domains.extremes import Sphere
 from gaussmith.domains.strategies import (
@@ -144,17 +144,14 @@ class Ball(Domain):
         return np.full(self.dimension, self.ball_radius)
 
     @property
-    def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, per coordinate, if it is uniform in the ball."""
-        return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
-
-    means_vary_alone = False  # a mean of records lies in the ball too
-    means_lie = "anywhere in the ball"
+    def means(self) -> MeanRange:
+        """A mean of records lies in the ball too."""
+        squares = np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
+        return MeanRange(self.centre, self.radius, squares, vary_alone=False, words="anywhere in the ball")
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             f"Records are vectors of {counted(self.dimension, 'number')} within {self.ball_radius:.6g} of their "
             "centre; longer ones are clipped to that length. A record with a value that is missing or not finite "
             "becomes the centre."
@@ -177,8 +174,8 @@ class Ball(Domain):
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
         return self, isotropic_round(problem)
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return round_bound(problem)
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
+        return WorstCase("closed", round_bound(problem))
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"kind": self.kind, "radius": self.ball_radius, "centre": self.centre.tolist()}
@@ -189,9 +186,6 @@ class Ball(Domain):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Ball:
         return cls(len(fields["centre"]), fields["radius"], fields["centre"], fields.get("names"))
-
-    def __hash__(self) -> int:
-        return hash((self.centre.tobytes(), self.ball_radius, self.names))
 
     def __repr__(self) -> str:
         around = ", around a centre" if self.centre.any() else ""

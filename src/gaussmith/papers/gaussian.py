@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_probability, check_whole, checks_arguments
-from gaussmith.domains.domain import BoundsTable, Domain, Problem
+from gaussmith.domains.domain import BoundsTable, Domain, DomainWords, MeanRange, Problem, WorstCase
 from gaussmith.domains.encoding import BallEncoding
 from gaussmith.domains.extremes import Sphere
 from gaussmith.domains.strategies import (
@@ -67,8 +67,8 @@ class GaussianData(Domain):
 
     kind = "gaussian"
     reads_vectors = True
-    bounds_every_record = False
     shape_follows_mu = True
+    found_with_noise = ("half_axes",)
 
     centre: Array
     sd: Array
@@ -175,22 +175,17 @@ class GaussianData(Domain):
         return self.sd if self.half_axes is None else self.half_axes
 
     @property
-    def spread(self) -> Array:
-        """The squared distance of the mean from the centre that is allowed for."""
-        within = self.sd if self.mean_within is None else self.mean_within
-        return within * within
-
-    @property
-    def mean_distances(self) -> Array:
+    def means(self) -> MeanRange:
         """What `mean_within` says, by default one standard deviation: there is no bound that holds for all data."""
-        return self.sd if self.mean_within is None else self.mean_within
-
-    means_lie = "within mean_within of those expected"
+        within, words = (
+            self.sd if self.mean_within is None else self.mean_within,
+            "within mean_within of those expected",
+        )
+        return MeanRange(self.centre, within, within * within, holds_always=False, words=words)
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             "Records outside the ellipsoid around the expected mean are clipped to it; a record with a value that is "
             "missing or not finite becomes the expected mean."
         )
@@ -257,22 +252,19 @@ class GaussianData(Domain):
                 others = (("isotropic", cost),) if np.isfinite(cost) else ()
         return Candidates([Candidate(shape, domain=chosen)], others)
 
-    def has_standard_shape(self, problem: Problem[Any]) -> bool:
-        return True
-
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Strategy]:
 
         return clipped(problem, mu, "round")
 
-    def closed_bound(self, problem: Problem[Any]) -> float:
-        return round_bound(problem)
+    def bounding_law(self, problem: Problem[Any]) -> WorstCase:
+        return WorstCase("closed", round_bound(problem))
 
-    def note(self, problem: Problem[Any]) -> str:
+    def expected_clipping(self, problem: Problem[Any]) -> str:
         """The expected effect of clipping.
 
         >>> import gaussmith as gm
         >>> block = gm.plan(gm.domains.GaussianData(0, [1, 2]), gm.Guarantee(mu=1), weights="equal").block
-        >>> block.domain.note(block.problem).split(":")[0]
+        >>> block.domain.expected_clipping(block.problem).split(":")[0]
         'If the data are as expected, 0.21 % of the records are clipped'
         """
         loss = self.clipping_loss(problem.coordinate_weights)
@@ -294,11 +286,12 @@ class GaussianData(Domain):
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         rows = [(self.name(j), [float(each[j]) for each in (self.centre, self.sd, self.radius)]) for j in places]
+        expected = self.expected_clipping(problem)
         note = (
-            f"{self.note(problem)} Records outside the ellipsoid with these half axes were clipped to it. A record "
+            f"{expected} Records outside the ellipsoid with these half axes were clipped to it. A record "
             "with a value that is missing or not finite became the expected mean."
         )
-        return BoundsTable(("column", "expected mean", "expected deviation", "clipped to within"), rows, note)
+        return BoundsTable(("column", "expected mean", "expected deviation", "clipped to within"), rows, note, expected)
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
@@ -315,9 +308,6 @@ class GaussianData(Domain):
             fields["names"] = list(self.names)
         return fields
 
-    def asked(self) -> dict[str, Any]:
-        return {**self.to_dict(), "half_axes": None}
-
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> GaussianData:
         found = cls(
@@ -331,9 +321,6 @@ class GaussianData(Domain):
         )
         axes = fields["half_axes"]
         return found if axes is None else found.clipped_to(np.array(axes, float))
-
-    def __hash__(self) -> int:
-        return hash((self.centre.tobytes(), self.sd.tobytes(), self.rows, self.clip, self.scaling, self.names))
 
     def __repr__(self) -> str:
         def some(values: Array) -> str:
@@ -437,9 +424,6 @@ class UnknownGaussianData(GaussianData):
     def from_dict(cls, fields: dict[str, Any]) -> UnknownGaussianData:
         names = fields.get("names")
         return cls(dimension=fields["dimension"], rows=fields["rows"], names=names, normal=fields["normal"])
-
-    def __hash__(self) -> int:
-        return hash((self.dimension, self.rows, self.normal, self.names))
 
     def __repr__(self) -> str:
         plural = "s" if self.dimension > 1 else ""

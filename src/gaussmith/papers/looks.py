@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, checks_arguments
 from gaussmith.domains.counts import Counts
-from gaussmith.domains.domain import Domain
+from gaussmith.domains.domain import Domain, DomainWords, RecordInput
 from gaussmith.domains.encoding import INFINITY, Encoding, Step, folded_squares, literal, spell_squares
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, counted
@@ -163,7 +163,6 @@ class Look(Counts):
     """Counts of which the items are cells of numbers."""
 
     forms: ClassVar[tuple[str, ...]] = ("numbers",)  # type: ignore[assignment]
-    person = Domain.person
     reads_vectors = True
 
     column_names: tuple[str, ...] | None
@@ -176,16 +175,15 @@ class Look(Counts):
         object.__setattr__(self, "column_names", check_coordinate_names(names, columns))
 
     @property
-    def columns(self) -> Sequence[str] | None:
-        return self.column_names
+    def input(self) -> RecordInput:
+        return RecordInput(self.column_names, made_of=self._made_of)
+
+    def _made_of(self, j: int) -> tuple[int, ...]:
+        raise NotImplementedError(self.kind)
 
     @property
-    def declared_lists(self) -> list[Sequence[Any]]:
-        return []
-
-    @property
-    def reading(self) -> str:
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             "Each record is counted in the cells that hold its numbers. A value that is missing or not a number is in "
             "no cell."
         )
@@ -225,7 +223,7 @@ class ColumnCells(Look):
         """The cells of one column."""
         return int(self.edges.shape[1]) + 1
 
-    def read_from(self, j: int) -> tuple[int, ...]:
+    def _made_of(self, j: int) -> tuple[int, ...]:
         return (j // self.cells,)
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Encoding:  # type: ignore[override]
@@ -267,7 +265,7 @@ class LengthCells(Look):
             object.__setattr__(self, name, value)
         self._set(len(middle), len(found) + 1, 1, names)
 
-    def read_from(self, j: int) -> tuple[int, ...]:
+    def _made_of(self, j: int) -> tuple[int, ...]:
         return tuple(range(len(self.middle)))
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Encoding:  # type: ignore[override]

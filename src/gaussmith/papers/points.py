@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from gaussmith.checks import check_coordinate_names, checks_arguments
 from gaussmith.domains.cell_bounds import cell_differences
 from gaussmith.domains.cell_strategies import MAX_POINTS, one_of_many
-from gaussmith.domains.domain import Differences, Problem, WorstCase
+from gaussmith.domains.domain import Differences, DomainWords, Problem, RecordInput, WorstCase
 from gaussmith.domains.encoding import Encoding, Step, literal
 from gaussmith.domains.extremes import Marks
 from gaussmith.domains.strategies import Candidate, Search
@@ -22,11 +21,7 @@ from gaussmith.domains.uncentred import Label, Uncentred
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError
 from gaussmith.numerics.exact import Array, Words
-from gaussmith.numerics.matrices import Dense
 from gaussmith.numerics.packed_arrays import pack, unpack
-
-if TYPE_CHECKING:
-    from gaussmith.domains.features import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +136,7 @@ class Points(Uncentred):
         names = check_coordinate_names(names, given.shape[1])
         given.flags.writeable = False
         object.__setattr__(self, "points", given)
+        object.__setattr__(self, "core_map", given.T)
         object.__setattr__(self, "labels", None if names is None else tuple(map(str, names)))
 
     @property
@@ -154,9 +150,12 @@ class Points(Uncentred):
         return np.where(size > 0, size, 1.0)
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return (
+    def input(self) -> RecordInput:
+        return RecordInput(self.names)
+
+    @property
+    def words(self) -> DomainWords:
+        return DomainWords(
             f"A record is one of {len(self.points)} declared points. Any other record counts as the nearest point, and "
             "a record with a missing value as the first."
         )
@@ -175,24 +174,11 @@ class Points(Uncentred):
         """A lift applies to counts of points: a record is at one of them."""
         return Marks(len(self.points), 1, at_least=1)
 
-    def feature_rows(self, features: Features) -> Array:
-        """What each feature takes from each of the points."""
-        features.check_written(len(self.points))
-        columns = self.points.T
-        return columns[features.index] if features.matrix is None else features.matrix @ columns
-
-    def core_row(self, features: Features, i: int) -> Array:
-        return np.asarray(features.row(i, self.dimension) @ self.points.T)
-
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return one_of_many(problem, search, MAX_POINTS)
 
     def has_isotropic(self, problem: Problem[Any]) -> bool:
         return False
-
-    def standard_reach(self, problem: Problem[Any]) -> float:
-        found = self.sensitivity(Dense(problem.rows * problem.root_weights), problem.neighbours)
-        return math.sqrt(found**2 + problem.secret_count_weight)
 
     def differences(self, problem: Problem[Any], law: WorstCase) -> Differences | None:
         return cell_differences(problem, law)
@@ -207,9 +193,6 @@ class Points(Uncentred):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Points:
         return cls(unpack(fields["points"]), fields["names"])
-
-    def __hash__(self) -> int:
-        return hash((self.points.tobytes(), self.labels))
 
     def __repr__(self) -> str:
         n, d = self.points.shape

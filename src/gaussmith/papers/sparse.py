@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Problem, WorstCase, check_law
+from gaussmith.domains.domain import DomainWords, Problem, WorstCase, check_law
 from gaussmith.domains.encoding import INFINITY, BoxEncoding, Encoding, Step, literal
 from gaussmith.domains.exchangeable import solved_records
 from gaussmith.domains.extremes import MAX_LISTED, Extremes, check_lift, largest_few, largest_listed
@@ -339,9 +339,8 @@ class SparseSum(Listed):
         assert len(self._codes.sizes.low) == size  # refuses bounds that cannot be encoded right away
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             f"A record is a vector of {counted(self.dimension, 'number')}, at most {self.at_most} of them non-zero. "
             f"Values outside their bounds are clipped, missing values count as zero, and if a record has more than "
             f"{self.at_most} non-zero values, the largest are kept."
@@ -398,9 +397,6 @@ class SparseSum(Listed):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> SparseSum:
         return cls(fields["coordinates"], fields["at_most"], fields["bounds"])
-
-    def __hash__(self) -> int:
-        return hash((self.dimension, self.labels, self.at_most, self.bounds.tobytes()))
 
     def __repr__(self) -> str:
         low, high = self.bounds.min(), self.bounds.max()

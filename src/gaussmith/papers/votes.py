@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import checks_arguments
-from gaussmith.domains.domain import Problem, WorstCase
+from gaussmith.domains.domain import DomainWords, Problem, WorstCase
 from gaussmith.domains.encoding import Encoding, Step, literal
 from gaussmith.domains.exchangeable import even_rankings, exchangeable
 from gaussmith.domains.exchangeable_bounds import proven_rankings
@@ -153,9 +153,8 @@ class Votes(Listed):
         object.__setattr__(self, "labels", labels)
 
     @property
-    def reading(self) -> str:
-        """The treatment of records, in plain words."""
-        return (
+    def words(self) -> DomainWords:
+        return DomainWords(
             f"A ballot ranks {self.dimension} candidates, and each gets one point per candidate ranked below it. "
             "A ballot that is not a complete ranking counts as no preference: everyone gets the same points."
         )

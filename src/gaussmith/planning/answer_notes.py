@@ -80,7 +80,7 @@ def read_by(piece: Plan, answer: str | None) -> set[int] | None:
     if features.is_linear:
         return None
     kept = range(len(features.index)) if answer is None else piece.answers.picked([list(piece.names).index(answer)])[1]
-    return {i for place in kept for i in piece.domain.read_from(int(features.index[place]))}
+    return {i for place in kept for i in piece.domain.input.made_of(int(features.index[place]))}
 
 
 def notes_on(pieces: Sequence[Told]) -> list[str]:

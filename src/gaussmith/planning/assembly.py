@@ -23,7 +23,7 @@ import numpy as np
 
 from gaussmith.checks import is_number
 from gaussmith.domains.box import Box, Records
-from gaussmith.domains.domain import Domain
+from gaussmith.domains.domain import Domain, check_coordinates
 from gaussmith.domains.encoding import centre_of
 from gaussmith.domains.features import (
     MEAN,
@@ -102,8 +102,8 @@ class Assembled:
 # the numbers of people below each edge of the cells of one column; a person without a value is in no cell tables
 # marginals of the cells of several columns, one more cell for what is missing or not declared
 
-MAX_COMBINATIONS = 1 << 40
-"""Limit on the cells of all columns of tables together: one number names each."""
+MAX_COMBINATIONS = 1 << 48
+"""Limit on the cells of all columns of tables together: one number ranks them by up to 2^14 rows of a person."""
 
 OTHER, MISSING = "(other)", "(missing)"
 """The cells of what is not declared, and of what is missing where every value has a cell."""
@@ -115,7 +115,7 @@ def assemble_quantiles(
     """Quantiles of one number of each person."""
     from gaussmith.domains.cells import Cells
 
-    ((_, _, (column, levels, cut, made)),) = asked
+    ((_, _, (column, levels, cut, made), *_),) = asked
     names, wanted = zip(*levels, strict=True)
     domain = Cells({column: cut.cells}, or_none=True)
     read = Quantiles.reading(names, wanted, cut.limits)
@@ -129,7 +129,7 @@ def assemble_tables(
     """Tables over some columns each, all of them together: they add up."""
     from gaussmith.domains.cells import Cells
 
-    ((_, _, (tables, declared)),) = asked
+    ((_, _, (tables, declared), *_),) = asked
     columns = [column for column, _, _ in declared]
     labels = {column: [*values, OTHER if cut is None else MISSING] for column, values, cut in declared}
     sizes = [len(each) for each in labels.values()]
@@ -157,7 +157,7 @@ def assemble_limits(
     from gaussmith.domains.cells import Cells
     from gaussmith.statistics.histogram import Diagnosis
 
-    ((_, _, (names, kind, column, ends, own)),) = asked
+    ((_, _, (names, kind, column, ends, own), *_),) = asked
     domain, d = Cells(list(names), or_none=True), len(names)
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     read = Diagnosis(names, np.arange(d)[:, None], np.ones(d))
@@ -252,10 +252,10 @@ def assemble_values(
     from gaussmith.domains.cells import Cells
     from gaussmith.domains.counts import Counts
 
-    ((_, _, (column, values, cut)),) = asked
+    ((_, _, (column, values, cut), *_),) = asked
     at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
-    domain.check_coordinates()
+    check_coordinates(domain)
     d = domain.dimension
     names = Histograms.labels(column, domain.names or [str(j) for j in range(d)])
     histogram = STATISTICS[asked[0].kind](names, np.arange(d)[:, None], np.ones(d))

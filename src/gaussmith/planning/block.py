@@ -19,8 +19,8 @@ import numpy as np
 from gaussmith.checks import check_number
 from gaussmith.domains.domain import Domain, Problem, WorstCase, price_over_bound
 from gaussmith.domains.encoding import Encoding
-from gaussmith.domains.features import Places
-from gaussmith.domains.strategies import Strategy, price_of, total_of
+from gaussmith.domains.features import NOTHING, Places
+from gaussmith.domains.strategies import Strategy, has_standard_shape, price_of, standard_reach, total_of
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.exact import Array, sqrt_upward
@@ -31,7 +31,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
 from gaussmith.statistics.asking import answers_from_dict, answers_to_dict
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic, combined_rows, standard_factors
 
 if TYPE_CHECKING:
     from gaussmith.planning.certificate import Proof
@@ -65,8 +65,8 @@ def promised_law(answers: Answers, noisy: Noisy, domain: Domain) -> ErrorLaw:
     size = answers.size
     below = _divisor_places(answers.statistics, noisy)[:size]
     distances = np.where(below >= 0, answers.largest_distances(domain)[:size], 0.0)
-    found = _common_law(answers, noisy, below, distances, domain.means_vary_alone)
-    return found or law_apart(answers.statistics, noisy, distances, domain.means_vary_alone, size)
+    found = _common_law(answers, noisy, below, distances, domain.means.vary_alone)
+    return found or law_apart(answers.statistics, noisy, distances, domain.means.vary_alone, size)
 
 
 def check_covariances(size: int) -> None:
@@ -132,7 +132,7 @@ def law_apart(
     distances = np.where(below >= 0, distances, 0.0)
     check_covariances(size)
     dense = noisy.rows.dense() * np.sqrt(noisy.unit)
-    above = np.vstack([each.combined_rows(noisy, dense) for each in statistics])[:size]
+    above = np.vstack([combined_rows(each, noisy, dense) for each in statistics])[:size]
     held, places = np.unique(below[below >= 0], return_inverse=True)
     weights, basis = _basis(dense[held])
     # a = C g + a′ with g the noises below, of which mean j sees u_j · weights
@@ -463,7 +463,7 @@ class Block:
     def check_numbers(self) -> None:
         """Refuse answers and stand-ins that do not fit the domain."""
         asked = self.problem.features.fits(self.domain) and self.answers.fits()
-        if not (asked and self.substitutes.shape == (self.domain.substitutes_size,)):
+        if not (asked and self.substitutes.shape == self.domain.substitutes(NOTHING, {}).shape):
             raise damaged_plan("parts of a plan that do not fit together")
 
     @cached_property
@@ -527,12 +527,12 @@ def standard_errors_of_standard(block: Block) -> Array | None:
         among, shown, count = block.whole
         found = standard_errors_of_standard(among)
         return None if found is None else found[[*shown, *([among.answers.size] if count else [])]]
-    if not block.domain.has_standard_shape(block.problem):
-        reach = block.domain.standard_reach(block.problem)
+    if not has_standard_shape(block.problem):
+        reach = standard_reach(block.problem)
         if reach is None:
             return None
         per = reach / block.guarantee.mu
-        found = block.answers.gathered(lambda each: per * each.standard_factors(block.problem.features.weights))
+        found = block.answers.gathered(lambda each: per * standard_factors(each, block.problem.features.weights))
         exact = block.answers.count and block.public_count
         return np.append(found[:-1], 0.0) if exact else found
     return None if block.standard is None else block.standard.standard_errors
@@ -601,7 +601,7 @@ def compare_release(release: Release, most: int | None = None) -> list[ComparedS
     if len(release.plan.pieces) > 1:
         return [each for piece in release.pieces for each in compare_release(piece, most)]
     block = release.block
-    has_shape, scale = block.domain.has_standard_shape(block.problem), standard_scale(release.plan)
+    has_shape, scale = has_standard_shape(block.problem), standard_scale(release.plan)
     found = compare_block(block, most=None if has_shape else most, standard_scale=scale)
     other = block.standard if has_shape and not block.problem.features.is_linear else None
     if other is None:
@@ -614,8 +614,8 @@ def compare_release(release: Release, most: int | None = None) -> list[ComparedS
 
 def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
-    if not block.domain.has_standard_shape(block.problem):
-        reach = block.domain.standard_reach(block.problem)
+    if not has_standard_shape(block.problem):
+        reach = standard_reach(block.problem)
         noisy = block.problem.features.size + block.problem.asks_secret_count
         return None if not reach else math.sqrt(block.total_variance * block.guarantee.mu**2 / noisy) / reach
     other = block.standard

@@ -16,7 +16,7 @@ import numpy as np
 from gaussmith.domains.box_strategies import check_lost
 from gaussmith.domains.cell_strategies import GAP, MAX_SOLVED, question_of, way_back
 from gaussmith.domains.cells import Cells
-from gaussmith.domains.domain import Domain, Problem, WorstCase
+from gaussmith.domains.domain import Domain, Problem, WorstCase, records_are_rows
 from gaussmith.domains.moment_strategies import Types, coded_rows, root_rows, solve_types, subsets, worths_of
 from gaussmith.domains.moments import Moments
 from gaussmith.domains.strategies import Strategy
@@ -67,7 +67,7 @@ def can_be_centred(problem: Problem[Domain]) -> bool:
     if isinstance(domain, Cells):
         one = domain.or_none and len(domain.sizes) == 1 and not features.count_weight
         return one and problem.common_weight is None and domain.dimension <= MAX_SOLVED
-    if domain.records_are_rows:  # a person may be several of them, and the number of everybody counts people
+    if records_are_rows(domain):  # a person may be several of them, and the number of everybody counts people
         return False
     return isinstance(domain, Moments) and domain.columns_count <= MAX_COLUMNS
 

@@ -243,6 +243,31 @@ def prove_block(block: Block) -> Proof:
     return prove(block, _evidence(block, block.bounding_law))
 
 
+def unbiased_factor(plan: Plan) -> float | None:
+    """By how much noise of any law could be below the plan's total at the same μ, if it left the answers unbiased.
+
+        c = (1 + x) (e^{μ²} − 1)/μ²,   x the plan's distance from the best Gaussian noise
+
+    Guarantee: no unbiased release of these sums and counts that is μ-GDP with the same μ has less than 1/c of this
+    total variance. None where that is not proven: for ratios and quantiles, under replace-one, for groups that are
+    found and in stages. Rounding: up. Proof: docs/theory.md, statement 60.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.Box({"age": (0, 1)}), gm.Guarantee(epsilon=1, delta=1e-6), count=True)
+    >>> round(unbiased_factor(plan), 3)
+    1.029
+    """
+    answers = [query.block.answers for query in plan.queries]
+    linear = not any(each.any_divided or each.any_inverted for each in answers)
+    total = all(noise.objective == "total" for noise in plan.provable)
+    alone = plan.neighbours == ADD_REMOVE and not plan.pays_for_keys and plan.staging is None and not plan.is_narrowed
+    if not (linear and total and alone and plan.provable):
+        return None
+    square = plan.guarantee.mu**2
+    factor = plan.optimality * math.expm1(square) / square if square < 700 else math.inf
+    return factor * (1.0 + 2.0**-40) if math.isfinite(factor) else None
+
+
 @single_threaded()
 def verify(plan: Plan, certificate: Certificate) -> CertificateVerdict:
     """Check a plan and its certificate against the domain and the answers alone; no number is trusted.

@@ -111,7 +111,7 @@ def make_grid(
     """
     if lift.shape[1] - codes.width not in (0, 1):
         raise damaged_plan(f"a lift of {lift.shape[1]} columns")
-    domain.check_lift(lift, codes)
+    codes.check_lift(lift)
     if absent is not None and not (isinstance(lift, Dense) and absent.shape == lift.shape[:1]):
         raise damaged_plan("people who are absent from another lift")
     if absent is not None and neighbours != ADD_REMOVE:

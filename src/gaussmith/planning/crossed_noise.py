@@ -102,7 +102,7 @@ def keyed_of(query: Query, weighted: bool = False) -> Keyed | None:
         return None
     public = query.neighbours != ADD_REMOVE and rule.where is None
     if rule.histogram is not None:
-        values = block.domain.declared_values
+        values = block.domain.input.values
         one = free_marks(block.domain) == 1 and query.groups is None and block.problem.common_weight is not None
         if not one or values is None or (block.answers.count and query.neighbours != ADD_REMOVE):
             return None

@@ -65,9 +65,10 @@ class Questions:
     def queries(self) -> list[Query]:
         """The queries in their order, tied where that is better; those that only count the people of a tie come
         last."""
-        sets = by_one_key(self.alone) if self.whole and self.neighbours == ADD_REMOVE else []
+        sets = by_one_key(self.alone) if self.whole else []
         repeated = [each for each in map(self._repeated, sets) if each is not None]
-        if repeated and len(repeated[0].members) == len(self.alone):  # there is no better noise
+        every = bool(repeated) and len(repeated[0].members) == len(self.alone)
+        if every and self.neighbours == ADD_REMOVE:  # there is no better noise
             return self._shared(repeated[:1], self._roots)
         found = self._joined_best([])
         if not repeated:
@@ -195,14 +196,19 @@ class Questions:
             alone,
             [self.scales[i] for i in members],
             plan_alone,
-            everybody_of(rules, self.everybody.where, self.neighbours),
+            everybody_of(rules, self.everybody.where, ADD_REMOVE),
             self.guarantee,
-            self.neighbours,
+            ADD_REMOVE,
             whole=False,
         )
         try:
             found = questions.queries()
             total = total_of(found) * weight_of(groups) * self.guarantee.mu**2
+            if self.neighbours != ADD_REMOVE:
+                tie = cast("JointNoise | None", found[0].tie)
+                if tie is None or tie.borrowers or any(query.tie is not tie for query in found):
+                    return None
+                total = replace(tie, groups=groups, neighbours=self.neighbours).total_variance * self.guarantee.mu**2
             require_finite(total)
         except PlanError:
             return None
@@ -391,6 +397,7 @@ class _Repeated:
                 members=tuple(places[k] for k in own_tie.members),
                 borrowers=tuple(places[k] for k in own_tie.borrowers),
                 groups=self.groups,
+                neighbours=questions.neighbours,
                 apart=tie.apart * weight_of(self.groups),
             )
             for i, place in zip(moved.members, moved.places, strict=True):

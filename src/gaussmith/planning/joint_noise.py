@@ -22,7 +22,7 @@ from gaussmith.domains.domain import Domain, Problem, WorstCase, check_law, free
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
-from gaussmith.numerics.exact import Array, sqrt_upward
+from gaussmith.numerics.exact import Array, norm_upward, sqrt_upward
 from gaussmith.numerics.joint.lift import TiedLift
 from gaussmith.numerics.joint.parts import Body
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
@@ -183,11 +183,11 @@ class JointNoise(SharedNoise):
     people:  which member counts all people that the lift speaks of; None where it does not take their number
     where:   the filter that everybody who is counted passes, in every query
     groups:  where all queries are by the same groups: the noise is that of one group, and is drawn anew in each. Body,
-             lift and law are then those of one group; totals and bounds are over all groups.
+             lift and law are then those of one group, in which people come and go; totals and bounds are over all.
 
     Guarantee: ‖lift · s‖ is certified in exact integers for all people of the body. With groups a person is in one of
     them for all queries (`one_group.one_choice`), and changes what that group's noise hides alone: the body of one
-    group is enough.
+    group is enough. A person who is replaced changes what the noise of two groups hides, or one group twice.
     """
 
     members: tuple[int, ...]
@@ -217,10 +217,11 @@ class JointNoise(SharedNoise):
     def of(cls, queries: Sequence[Query], **fields: Any) -> JointNoise:
         """The tie of these queries, its members in order; refuses a lift that is not one of theirs."""
         places, people, where, lift = (fields[name] for name in ("places", "people", "where", "lift"))
+        neighbours = fields["neighbours"]
         if fields.get("groups") is not None:
-            queries = _inside(queries, fields["groups"])
+            queries, neighbours = _inside(queries, fields["groups"]), ADD_REMOVE
         check_common(queries, where)
-        if where is not None and fields["neighbours"] != ADD_REMOVE:
+        if where is not None and neighbours != ADD_REMOVE:
             raise damaged_plan("a filter of everybody under replace-one")
         body = make_body(queries, places, where)
         if lift.counted != (people is not None):
@@ -231,7 +232,7 @@ class JointNoise(SharedNoise):
         if list(zip(lift.groups, lift.widths, strict=True)) != sizes:
             raise damaged_plan("a lift that does not fit its queries")
         ways = [[JointPeople(tuple(range(len(queries))), body)]]
-        if fields["neighbours"] == ADD_REMOVE:  # else only groups of one query share a noise
+        if neighbours == ADD_REMOVE:  # else only groups of one query share a noise
             found = possible_people(queries, [place.scale for place in places], range(len(queries)), where)
             rules = {(query.row_rule or RowRule(())).where for query in queries}
             (first, *others), *_ = found
@@ -291,7 +292,18 @@ class JointNoise(SharedNoise):
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
         from gaussmith.numerics.joint.sensitivity import largest
 
-        return largest(lift, self.body, self.neighbours, extents)
+        found = largest(lift, self.body, self._comes_and_goes, extents)
+        if self._comes_and_goes == self.neighbours:
+            return found
+        if lift.last is not None and lift.last[:-1].any():
+            return 2.0 * found
+        within = TiedLift(lift.groups, lift.own, lift.ties[:, : lift.starts[-1]], None)  # the number stays
+        return max(norm_upward(np.array([found, found])), largest(within, self.body, self.neighbours, extents))
+
+    @property
+    def _comes_and_goes(self) -> str:
+        """The neighbours of the body: in one of several groups people come and go, also where they are replaced."""
+        return self.neighbours if self.groups is None else ADD_REMOVE
 
     @property
     def reach(self) -> float:
@@ -336,7 +348,7 @@ class JointNoise(SharedNoise):
         """The law on people that proves the lower bound."""
         if self.law is not None:
             return replace(self.law, lower=self._everywhere(self.law.lower))
-        each = [bound_of_sets(sets, self.neighbours) for sets in self.people_sets]
+        each = [bound_of_sets(sets, self._comes_and_goes) for sets in self.people_sets]
         best = max(range(len(each)), key=lambda k: each[k].lower)
         told = {WAY: np.array([best], float)} if best else {}
         return replace(each[best], numbers=each[best].numbers | told, lower=self._everywhere(each[best].lower))
@@ -351,7 +363,7 @@ class JointNoise(SharedNoise):
             raise refused_law()
         (way,) = law.numbers.get(WAY, np.zeros(1))
         check_law(way in range(len(self.people_sets)))
-        return self._everywhere(proven_of_sets(self.people_sets[int(way)], self.neighbours, law))
+        return self._everywhere(proven_of_sets(self.people_sets[int(way)], self._comes_and_goes, law))
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
@@ -409,10 +421,12 @@ class JointNoise(SharedNoise):
     def root_without(self, queries: Sequence[Query], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
         from gaussmith.numerics.joint.ladder import solve
+        from gaussmith.numerics.joint.sensitivity import largest
 
         body = self.body_without(queries, gone)
-        total = solve(body, self.neighbours).total if body.parts else body.people_weight
-        return math.sqrt(total * self.times)
+        total = solve(body, self._comes_and_goes).total if body.parts else body.people_weight
+        widened = self._largest(self.lift, None) / largest(self.lift, self.body, self._comes_and_goes)
+        return math.sqrt(total * self.times) * widened
 
     def body_without(self, queries: Sequence[Query], gone: Sequence[int]) -> Body:
         """What one person adds to all members but some."""

@@ -79,12 +79,28 @@ def combine(parts: Iterable[tuple[float, Combination]]) -> Combination:
 
 
 @dataclass(frozen=True, eq=False)
+class SharedWeights:
+    """Of one shared noise: weights of its cores or cells, and that of the number of people."""
+
+    cores: Weights
+    people: float = 0.0
+
+    @cached_property
+    def part_sums(self) -> dict[int, Array]:
+        """The weights of a part's groups added up."""
+        found: dict[int, Array] = {}
+        for (part, _), weights in self.cores.items():
+            found[part] = found[part] + weights if part in found else weights
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class NoiseVector:
     """The noise in a combination: by query and group over independent unit noises, and by tie over its cores."""
 
     own: dict[tuple[int, int], Array]
-    tied: dict[Drawn, tuple[Weights, float]]
-    """For each tie, each time that it is drawn, weights of its cores or cells, and that of the number of people."""
+    tied: dict[Drawn, SharedWeights]
+    """For each tie, each time that it is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +120,7 @@ class NoiseCovariances:
     def vector(self, combination: Combination) -> NoiseVector:
         """The noise in a combination of features."""
         own: dict[tuple[int, int], Array] = {}
-        tied: dict[Drawn, tuple[Weights, float]] = {}
+        tied: dict[Drawn, SharedWeights] = {}
         for (i, group), factors in combination.gathered.items():
             query, lender = self.plan.queries[i], self.plan.queries[i].block.lender
             places, numbers = np.array(list(factors), np.int64), np.array(list(factors.values()))
@@ -112,8 +128,8 @@ class NoiseCovariances:
                 row = combined_row(query.block.shape.features, places, numbers)
                 if lender is not None:  # the last column is that of the number of everybody
                     at, taken = (self._place(lender), group), float(row[-1]) * number_unit(query.block)
-                    cores, people = tied.get(at, ({}, 0.0))
-                    row, tied[at] = row[:-1], (cores, people + taken)
+                    row = row[:-1]
+                    _add(tied, at, {}, taken)
                 own[i, group] = row * query.block.noise_scale
                 continue
             place = self._place(query.tie)
@@ -134,10 +150,9 @@ class NoiseCovariances:
 
     def covariance(self, one: NoiseVector, other: NoiseVector) -> float:
         """Of the noise in two combinations."""
-        found = sum(float(vector @ other.own[key]) for key, vector in one.own.items() if key in other.own)
-        for at, weights in one.tied.items():
-            if at in other.tied:
-                found += self._tied_covariance(at, weights, other.tied[at])
+        found = sum(float(one.own[key] @ other.own[key]) for key in one.own.keys() & other.own.keys())
+        for at in one.tied.keys() & other.tied.keys():
+            found += self._tied_covariance(at, one.tied[at], other.tied[at])
         return found
 
     def covariances(self, combinations: Sequence[Combination]) -> Array:
@@ -149,20 +164,19 @@ class NoiseCovariances:
                 found[i, j] = found[j, i] = self.covariance(one, vectors[j])
         return found
 
-    def _tied_covariance(self, drawn: Drawn, one: tuple[Weights, float], other: tuple[Weights, float]) -> float:
+    def _tied_covariance(self, drawn: Drawn, one: SharedWeights, other: SharedWeights) -> float:
         at, tie = drawn[0], self._ties[drawn[0]]
-        (left, people), (right, others) = one, other
         if isinstance(tie, CrossedNoise):
-            return tie.lift.combined_covariance(_marks(tie, left), _marks(tie, right)) * tie.noise_scale**2
-        sums = [_part_sums(each) for each in (left, right)]
-        found = people * others * tie.lift.people_variance if people and others else 0.0
-        for p, a in sums[0].items():
-            for q, b in sums[1].items():
+            marks = _marks(tie, one.cores), _marks(tie, other.cores)
+            return tie.lift.combined_covariance(*marks) * tie.noise_scale**2
+        found = one.people * other.people * tie.lift.people_variance if one.people and other.people else 0.0
+        for p, a in one.part_sums.items():
+            for q, b in other.part_sums.items():
                 found += float(a @ self._core(at, p, q)[1] @ b)
-        for key in left.keys() & right.keys():
+        for key in one.cores.keys() & other.cores.keys():
             same, between = self._core(at, key[0], key[0])
-            found += float(left[key] @ (same - between) @ right[key])
-        for weight, parts in ((people, sums[1]), (others, sums[0])):
+            found += float(one.cores[key] @ (same - between) @ other.cores[key])
+        for weight, parts in ((one.people, other.part_sums), (other.people, one.part_sums)):
             if weight:
                 found += weight * sum(float(tie.lift.people_covariance(q) @ b) for q, b in parts.items())
         return found * tie.noise_scale**2
@@ -175,20 +189,13 @@ class NoiseCovariances:
         return self._cores[at, p, q]
 
 
-def _add(tied: dict[Drawn, tuple[Weights, float]], at: Drawn, more: Weights, extra: float) -> None:
+def _add(tied: dict[Drawn, SharedWeights], at: Drawn, more: Weights, people: float) -> None:
     """Add weights of the cores of a noise, and of its number of people, to those that are known."""
-    cores, people = tied.get(at, ({}, 0.0))
+    known = tied.get(at, SharedWeights({}))
+    cores = known.cores
     for key, weights in more.items():
         cores[key] = cores[key] + weights if key in cores else weights
-    tied[at] = (cores, people + extra)
-
-
-def _part_sums(cores: Weights) -> dict[int, Array]:
-    """The weights of a part's groups added up."""
-    found: dict[int, Array] = {}
-    for (part, _), weights in cores.items():
-        found[part] = found[part] + weights if part in found else weights
-    return found
+    tied[at] = SharedWeights(cores, known.people + people)
 
 
 def _marks(tie: CrossedNoise, cells: Weights) -> dict[int, Array]:

@@ -2,7 +2,8 @@
 
 Under add-remove a person who is in one group at most, the same one in all queries, is e_i ⊗ x: group i, and what it
 adds there. Noise Σ₁ for one group, drawn anew in each of g groups, hides everybody, and costs Σ_i w_i T₁ with group
-weights w_i. No Gaussian noise costs less (docs/theory.md, statement 78).
+weights w_i. No Gaussian noise costs less (docs/theory.md, statement 78). Under replace-one a person leaves one group
+and enters another, or changes within its own: the same noise serves at μ/√2, or less where a change within is larger.
 
 Privacy rests on `one_choice`: whoever is in a group for one query is in no other group for any other query. That holds
 where all queries choose by the same rows: the same unit, filter, key columns and list of groups, one group for a
@@ -53,7 +54,7 @@ def one_choice(queries: Sequence[Query]) -> Groups:
     """The groups that all queries are about; refuses queries for which one person can be in two of them.
 
     Guarantee: adding or removing all rows of one person changes the totals of one group at most, the same in all
-    queries.
+    queries; replacing them, of two groups.
     """
     groups = next((query.groups for query in queries if query.groups is not None), None)
     keys = {_key(query) for query in queries}
@@ -68,7 +69,9 @@ def _key(query: Query) -> Any:
     A histogram, a person having one value, is a count by its values.
     """
     rule, groups = query.row_rule, query.groups
-    if rule is None or query.neighbours != ADD_REMOVE or query.block.neighbours != ADD_REMOVE or rule.form or rule.keys:
+    if rule is None or query.block.neighbours != ADD_REMOVE or rule.form or rule.keys:
+        return None
+    if query.neighbours != ADD_REMOVE and groups is None:
         return None
     if query.block.problem.features.targets is not None or rule.person_where is not None:
         return None
@@ -96,7 +99,7 @@ def _values(query: Query) -> Sequence[Any] | None:
     if rule is None or rule.histogram is None or rule.by or rule.values_per_unit != 1 or rule.present:
         return None
     plain = isinstance(domain, Cells) and domain.or_none and not query.block.answers.count
-    return domain.declared_values if plain and query.block.problem.common_weight is not None else None
+    return domain.input.values if plain and query.block.problem.common_weight is not None else None
 
 
 def _means_the_same(queries: Sequence[Query]) -> bool:
@@ -114,9 +117,10 @@ def _means_the_same(queries: Sequence[Query]) -> bool:
 
 
 def inside(query: Query) -> Query:
-    """The query as it is in one of its groups. A histogram by whose values people are grouped is a count there."""
+    """The query as it is in one of its groups, where people come and go. A histogram by whose values people are grouped
+    is a count there."""
     if query.groups is not None:
-        return replace(query, groups=None, by_weight=(), row_rule=_rule_inside(query))
+        return replace(query, groups=None, by_weight=(), row_rule=_rule_inside(query), neighbours=ADD_REMOVE)
     weight, domain = query.block.problem.common_weight, Records()
     answers = ask(domain, count=True)
     features = replace(answers.features, count_weight=float(weight or 0.0))

@@ -14,7 +14,7 @@ from gaussmith.planning.block import Block, check_covariances, law_apart
 from gaussmith.planning.error_distribution import ErrorLaw
 from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, Term
 from gaussmith.planning.query import Query, tied_sum
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic, combined_rows, counts_records
 
 if TYPE_CHECKING:
     from gaussmith.planning.plan import Plan
@@ -93,17 +93,17 @@ class Together:
     def covariance(self) -> Array:
         """Of the noise in the answers; squares of the plan's standard errors are on its diagonal."""
         noisy, statistics = self.noisy(), self.statistics
-        rows = np.vstack([each.combined_rows(noisy, noisy.rows.dense()) for each in statistics])
+        rows = np.vstack([combined_rows(each, noisy, noisy.rows.dense()) for each in statistics])
         found = np.asarray(rows @ rows.T)
         np.fill_diagonal(found, np.concatenate([block.standard_errors**2 for block in self.blocks]))
         return found
 
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers, the count left out; never too small."""
-        kept = [not each.counts_records for block in self.blocks for each in block.answers.statistics]
+        kept = [not counts_records(each) for block in self.blocks for each in block.answers.statistics]
         statistics = [each for each, shown in zip(self.statistics, kept, strict=True) if shown]
         distances = np.concatenate([b.answers.largest_distances(b.domain)[: b.answers.size] for b in self.blocks])
-        alone = all(block.domain.means_vary_alone for block in self.blocks)
+        alone = all(block.domain.means.vary_alone for block in self.blocks)
         return law_apart(statistics, self.noisy(), distances, alone)
 
 

@@ -41,7 +41,7 @@ from gaussmith.domains.features import (
     VECTOR,
 )
 from gaussmith.domains.groups import FoundGroups, Groups
-from gaussmith.domains.strategies import Strategy
+from gaussmith.domains.strategies import Strategy, has_standard_shape
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
@@ -82,7 +82,9 @@ def check_rule(query: Query) -> None:
     if not _fits(query, rule):
         raise _unfit("other numbers of a person than planned")
     public = query.neighbours != ADD_REMOVE and query.block.public_count and query.tie is None
-    if public and rule.is_filtered and (query.block.answers.count or free_marks(query.block.domain) is None):
+    block = query.block
+    told = block.answers.count or block.shape.public is not None or free_marks(block.domain) is None
+    if public and rule.is_filtered and told:
         raise _unfit("a public number of those who pass a filter")
 
 
@@ -130,7 +132,7 @@ def _fits_values(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     if len(kinds) != 1 or (cut is not None and cut.cells != domain.dimension):
         return False
     if query.groups is not None:
-        return most == rule.values_per_unit == 1 == len(domain.attribute_names)
+        return most == rule.values_per_unit == 1 == len(domain.input.attributes)
     return most is not None and not rule.by and (rule.unit is None or rule.values_per_unit <= most)
 
 
@@ -143,15 +145,15 @@ def _fits_check(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     limit = rule.groups_per_unit if kind == CHECKED_GROUPS else rule.rows_per_unit or 1
     cells = number_of_cells(kind, limit, rows and (kind == CHECKED_VALUE or rule.groups_per_unit > 1))
     domain = query.block.domain
-    held = free_marks(domain) == 1 and bool(domain.attribute_names) and domain.dimension == cells
+    held = free_marks(domain) == 1 and bool(domain.input.attributes) and domain.dimension == cells
     alone = query.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
     return told and held and alone and (rows or kind == CHECKED_VALUE)
 
 
 def _fits_tables(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     """One combination of values for each person."""
-    sizes = [len(values) for values in query.block.domain.declared_lists]
-    if set(kinds) != {TABLED} or len(kinds) != len(query.block.domain.attribute_names):
+    sizes = [len(values) for values in query.block.domain.input.labels]
+    if set(kinds) != {TABLED} or len(kinds) != len(query.block.domain.input.attributes):
         return False
     cuts = [rule.cut_of(column) for column in rule.names]
     return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, sizes, strict=True))
@@ -162,7 +164,7 @@ def _fits_number(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     domain, cut = query.block.domain, rule.cut_of(rule.names[0])
     one_row = rule.unit is None or rule.person_columns
     whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
-    held = free_marks(domain) == 1 == len(domain.attribute_names)
+    held = free_marks(domain) == 1 == len(domain.input.attributes)
     return whose and held and cut is not None and cut.cells == domain.dimension
 
 
@@ -350,7 +352,7 @@ class Query:
         """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
         if self.groups is None or self.neighbours == ADD_REMOVE:
             return 1.0  # √m, whatever the shape
-        if not self.block.domain.has_standard_shape(self.block.problem):
+        if not has_standard_shape(self.block.problem):
             return 1.0  # it is known by its reach alone, and compared at the same share
         other = self.block.standard
         if other is None:
@@ -382,7 +384,7 @@ class Query:
     def asked(self) -> dict[str, Any]:
         """What was asked of whom, without the noise that was found for it."""
         return {
-            "domain": self.block.domain.asked(),
+            "domain": self.block.domain.to_dict() | dict.fromkeys(self.block.domain.found_with_noise),
             "answers": answers_to_dict(self.block.answers),
             "substitutes": self.block.substitutes.tolist(),
             "groups": None if self.groups is None else self.groups.to_dict(),
@@ -448,7 +450,7 @@ def query_filtered(query: Query, neighbours: str, plan_alone: Callable[[Guarante
 def _filtered_share(block: Block) -> float:
     """By how much μ is divided where a replaced person may also enter or leave; rounded up."""
     unit = block.domain.sensitivity(block.shape.lift, ADD_REMOVE)
-    changed = block.domain.replacement_sensitivity(block.shape.lift)
+    changed = block.domain.extremes().replacement_sensitivity(block.shape.lift)
     return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
 
 
@@ -510,6 +512,6 @@ def _share(groups: Groups, neighbours: str, block: Block) -> float:
     if neighbours == ADD_REMOVE:
         return sqrt_upward(m)
     unit = block.domain.sensitivity(block.shape.lift, ADD_REMOVE)
-    changed = block.domain.replacement_sensitivity(block.shape.lift)  # ‖lift (s − s′)‖ of two records, rounded up
+    changed = block.domain.extremes().replacement_sensitivity(block.shape.lift)
     factor = max(2.0, float(np.nextafter((changed / unit) ** 2, np.inf)) * (1 + 2.0**-50))
     return sqrt_upward(m * factor * (1 + 2.0**-50))

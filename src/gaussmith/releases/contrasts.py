@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.error_distribution import ErrorLaw, normal_width
-from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, combine
+from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, combine
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.release import nearest_group
@@ -235,15 +236,13 @@ def correlations_of(covariances: Array) -> Array:
 
 # One contrast: Σ factors · answers, or a ratio of two such sums, with its interval.
 
-Weighted = tuple[tuple[float, Quantity], ...]
-
 EXACT, HELD, RECOVERED = "exact", "joint", "approximate"
 """How the interval was found: from the normal law itself; from intervals of the answers that hold all at once; or
 recovered from the intervals of the answers as if they were normal."""
 
 
 @dataclass(frozen=True, eq=False)
-class ReducedContrast:
+class ReducedSum:
     """(above + added · below) / below, all in features: a sum of answers over one denominator, or over none."""
 
     above: Combination
@@ -251,18 +250,65 @@ class ReducedContrast:
     added: float
 
 
-def reduced(parts: Weighted) -> ReducedContrast | None:
-    """Σ factors · answers over one denominator; None where they have several, or are no ratios."""
-    found = [(factor, quantity.fraction) for factor, quantity in parts]
-    fractions = [(factor, fraction) for factor, fraction in found if fraction is not None]
-    if len(fractions) < len(parts):
-        return None
-    first = fractions[0][1][1]
-    for _, (_, below, _) in fractions[1:]:
-        if (below is None) != (first is None) or (below is not None and first is not None and not below.same_as(first)):
+@dataclass(frozen=True, eq=False)
+class WeightedSum:
+    """Σ factor · answer. All shares of one total have the same one below: what follows from it is computed once."""
+
+    parts: tuple[tuple[float, Quantity], ...]
+    noise: NoiseCovariances = field(repr=False)
+
+    @cached_property
+    def value(self) -> float:
+        return float(sum(factor * quantity.value for factor, quantity in self.parts))
+
+    @cached_property
+    def gradient(self) -> Combination | None:
+        """The noise to first order; None where an answer does not say its own."""
+        found = [(factor, quantity.gradient) for factor, quantity in self.parts]
+        known = [(factor, gradient) for factor, gradient in found if gradient is not None]
+        return combine(known) if len(known) == len(found) else None
+
+    @cached_property
+    def vector(self) -> NoiseVector | None:
+        """The same noise by its independent parts."""
+        return None if self.gradient is None else self.noise.vector(self.gradient)
+
+    @cached_property
+    def variance(self) -> float:
+        """Of that noise; where it is known."""
+        return math.nan if self.vector is None else self.noise.covariance(self.vector, self.vector)
+
+    @cached_property
+    def inverted(self) -> bool:
+        """Whether an answer is a quantile: the ends of its interval are edges of cells."""
+        return any(quantity.statistic[0].inverted for _, quantity in self.parts)
+
+    @cached_property
+    def reduced(self) -> ReducedSum | None:
+        """The sum over one denominator; None where the answers have several, or are no ratios."""
+        found = [(factor, quantity.fraction) for factor, quantity in self.parts]
+        fractions = [(factor, fraction) for factor, fraction in found if fraction is not None]
+        if len(fractions) < len(found):
             return None
-    added = sum(factor * each[2] for factor, each in fractions)
-    return ReducedContrast(combine((factor, each[0]) for factor, each in fractions), first, added)
+        first = fractions[0][1][1]
+        for _, (_, below, _) in fractions[1:]:
+            if (below is None) != (first is None) or not (below is None or first is None or below.same_as(first)):
+                return None
+        added = sum(factor * each[2] for factor, each in fractions)
+        return ReducedSum(combine((factor, each[0]) for factor, each in fractions), first, added)
+
+    def interval(self, width: float, together: bool) -> tuple[Array, Array, Array]:
+        """The value and its interval, from those of the answers; without `together` their distances add up."""
+        factors = np.array([factor for factor, _ in self.parts])
+        ends = np.array([quantity.ends(width) for _, quantity in self.parts])
+        values = np.array([quantity.value for _, quantity in self.parts])
+        correlations = self._correlations() if together else None
+        return np.array(self.value), *recovered_interval(factors, values, ends[:, 0], ends[:, 1], correlations)
+
+    def _correlations(self) -> Array | None:
+        gradients = [quantity.gradient for _, quantity in self.parts]
+        known = [gradient for gradient in gradients if gradient is not None]
+        return correlations_of(self.noise.covariances(known)) if len(known) == len(gradients) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,29 +317,47 @@ class Contrast:
 
     name: str
     keys: tuple[object, ...]
-    top: Weighted
-    bottom: Weighted = ()
+    top: WeightedSum
+    bottom: WeightedSum | None = None
     limits: tuple[float, float] = (-np.inf, np.inf)
-    noise: NoiseCovariances = field(kw_only=True, repr=False)
+
+    @property
+    def noise(self) -> NoiseCovariances:
+        return self.top.noise
 
     @property
     def value(self) -> float:
-        above = _total(self.top)
-        if not self.bottom:
-            return above
+        if self.bottom is None:
+            return self.top.value
         with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.divide(above, _total(self.bottom)))
+            return float(np.divide(self.top.value, self.bottom.value))
+
+    @property
+    def _slopes(self) -> Array:
+        """By how much it changes with `top` and `bottom`."""
+        return np.array([1.0]) if self.bottom is None else np.array([1.0, -self.value]) / self.bottom.value
 
     @cached_property
     def gradient(self) -> Combination | None:
         """The noise to first order; None where an answer does not say its own."""
-        above, below = _gradient(self.top), _gradient(self.bottom)
-        if above is None or below is None:
+        if self.covariances is None:
             return None
-        if not self.bottom:
-            return above
-        bottom = _total(self.bottom)
-        return combine([(1 / bottom, above), (-self.value / bottom, below)]) if bottom else None
+        gradients = [side.gradient for side in (self.top, self.bottom) if side is not None]
+        return combine((slope, each) for slope, each in zip(self._slopes, gradients, strict=True) if each is not None)
+
+    @cached_property
+    def covariances(self) -> Array | None:
+        """Of the noise in `top` and `bottom`, to first order; None where it, or that in their ratio, is not known."""
+        if self.top.gradient is None:
+            return None
+        above = self.noise.vector(self.top.gradient)  # not kept: those of many shares would fill the memory
+        variance = self.noise.covariance(above, above)
+        if self.bottom is None:
+            return np.array([[variance]])
+        if self.bottom.vector is None or not self.bottom.value:
+            return None
+        both = self.noise.covariance(above, self.bottom.vector)
+        return np.array([[variance, both], [both, self.bottom.variance]])
 
     @cached_property
     def standard_error(self) -> float:
@@ -301,33 +365,38 @@ class Contrast:
         if self.inverted:
             low, high = self._recovered_ends(1.0)
             return float((high - low) / 2)
-        if self.gradient is None:
+        if self.covariances is None:
             low, high = self.ends(normal_width(CONFIDENCE))
             return float((high - low) / (2 * normal_width(CONFIDENCE)))
-        vector = self.noise.vector(self.gradient)
-        return float(np.sqrt(max(self.noise.covariance(vector, vector), 0.0)))
+        return float(np.sqrt(max(float(self._slopes @ self.covariances @ self._slopes), 0.0)))
 
     @cached_property
-    def exact(self) -> tuple[Combination, Combination | None, float] | None:
-        """Numerator, denominator and what is added, all linear in the features; None where there is no such form."""
-        top = reduced(self.top)
-        if not self.bottom:
-            return None if top is None else (top.above, top.below, top.added)
-        bottom = reduced(self.bottom)
-        if top is None or bottom is None:
+    def exact(self) -> tuple[float, float | None, float, Array] | None:
+        """Numerator, denominator, what is added to their ratio, and the covariances of the noise in the two, which are
+        linear in the features; None where there is no such form."""
+        sides = [side for side in (self.top, self.bottom) if side is not None]
+        forms = [side.reduced for side in sides]
+        known = [form for form in forms if form is not None]
+        if len(known) < len(forms):
             return None
-        if top.below is None or bottom.below is None:
-            plain = top.below is bottom.below is None and not (top.added or bottom.added)
-            return (top.above, bottom.above, 0.0) if plain else None
-        if not top.below.same_as(bottom.below):
+        top, bottom = known[0], known[-1]  # the same where there is no bottom
+        if top.below is None and bottom.below is None:
+            if self.covariances is None or (self.bottom is not None and (top.added or bottom.added)):
+                return None
+            return self.top.value, None if self.bottom is None else self.bottom.value, 0.0, self.covariances
+        if top.below is None or bottom.below is None or not top.below.same_as(bottom.below):
             return None
-        above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
-        return above, below, 0.0
+        above, below, added = top.above, top.below, top.added
+        if self.bottom is not None:
+            above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
+            added = 0.0
+        one = self.top.parts[0][1]
+        return one.measured(above), one.measured(below), added, self.noise.covariances([above, below])
 
     @property
     def inverted(self) -> bool:
         """Whether an answer is a quantile: the ends of its interval are edges of cells."""
-        return any(quantity.statistic[0].inverted for _, quantity in (*self.top, *self.bottom))
+        return self.top.inverted or (self.bottom is not None and self.bottom.inverted)
 
     @property
     def how(self) -> str:
@@ -336,84 +405,36 @@ class Contrast:
 
     def ends(self, width: float) -> tuple[float, float]:
         """The interval, `width` standard errors of the normal law to either side; not cut; infinite where unknown."""
-        if self.exact is not None:
-            return self._exact_ends(width)
-        return self._held_ends(width) if self.inverted else self._recovered_ends(width)
+        if self.exact is None:
+            return self._held_ends(width) if self.inverted else self._recovered_ends(width)
+        above, below, added, covariances = self.exact
+        if below is None:
+            half = width * float(np.sqrt(max(covariances[0, 0], 0.0)))
+            return above - half, above + half
+        low, high = exact_ratio(width, above, below, covariances)
+        return added + low, added + high
 
     def _held_ends(self, width: float) -> tuple[float, float]:
         """All that the answers can be within their own intervals, each of which may fail with an equal share of α.
 
         A quantile may lie anywhere in its cell, and not by chance: distances do not add up as those of noise do.
         """
-        own = shared_width(width, len(self.top) + len(self.bottom))
-        top = _recovered(self.top, own, None)
-        if not self.bottom:
-            return top
-        bottom = _recovered(self.bottom, own, None)
-        low, high = recovered_ratio(_arrays(_total(self.top), *top), _arrays(_total(self.bottom), *bottom), None)
-        return float(low), float(high)
+        sides = [side for side in (self.top, self.bottom) if side is not None]
+        own = shared_width(width, sum(len(side.parts) for side in sides))
+        return self._ends_of([side.interval(own, together=False) for side in sides], None)
 
     def _recovered_ends(self, width: float) -> tuple[float, float]:
         """The interval recovered from those of the answers and the correlations of their noise."""
-        top = _recovered(self.top, width, self.noise)
-        if not self.bottom:
-            return top
-        bottom = _recovered(self.bottom, width, self.noise)
-        above, below = _gradient(self.top), _gradient(self.bottom)
-        rho = None
-        if above is not None and below is not None:
-            rho = float(correlations_of(self.noise.covariances([above, below]))[0, 1])
-        low, high = recovered_ratio(
-            _arrays(_total(self.top), *top),
-            _arrays(_total(self.bottom), *bottom),
-            None if rho is None else np.array(rho),
-        )
+        sides = [side for side in (self.top, self.bottom) if side is not None]
+        C = self.covariances
+        rho = None if self.bottom is None or C is None else correlations_of(C)[0, 1]
+        return self._ends_of([side.interval(width, together=True) for side in sides], rho)
+
+    @staticmethod
+    def _ends_of(sides: Sequence[tuple[Array, Array, Array]], correlation: Array | None) -> tuple[float, float]:
+        """The interval of one side, or of the ratio of two."""
+        low, high = sides[0][1:] if len(sides) == 1 else recovered_ratio(sides[0], sides[1], correlation)
         return float(low), float(high)
-
-    def _exact_ends(self, width: float) -> tuple[float, float]:
-        assert self.exact is not None
-        above, below, added = self.exact
-        one = self.top[0][1]
-        if below is None:
-            value = one.measured(above) + added
-            half = width * float(np.sqrt(max(self.noise.covariances([above])[0, 0], 0.0)))
-            return value - half, value + half
-        measured = one.measured(above), one.measured(below)
-        low, high = exact_ratio(width, *measured, self.noise.covariances([above, below]))
-        return added + low, added + high
-
-
-def _arrays(value: float, low: float, high: float) -> tuple[Array, Array, Array]:
-    return np.array(value), np.array(low), np.array(high)
-
-
-def _total(parts: Weighted) -> float:
-    return float(sum(factor * quantity.value for factor, quantity in parts))
-
-
-def _gradient(parts: Weighted) -> Combination | None:
-    found = [(factor, quantity.gradient) for factor, quantity in parts]
-    known = [(factor, gradient) for factor, gradient in found if gradient is not None]
-    return combine(known) if len(known) == len(found) else None
-
-
-def _recovered(parts: Weighted, width: float, noise: NoiseCovariances | None) -> tuple[float, float]:
-    """The interval of Σ factors · answers, from those of the answers; without `noise` distances add up."""
-    factors = np.array([factor for factor, _ in parts])
-    quantities = [quantity for _, quantity in parts]
-    ends = np.array([quantity.ends(width) for quantity in quantities])
-    values = np.array([quantity.value for quantity in quantities])
-    correlations = None if noise is None else _correlations(quantities, noise)
-    low, high = recovered_interval(factors, values, ends[:, 0], ends[:, 1], correlations)
-    return float(low), float(high)
-
-
-def _correlations(quantities: Sequence[Quantity], noise: NoiseCovariances) -> Array | None:
-    gradients = [quantity.gradient for quantity in quantities]
-    known = [gradient for gradient in gradients if gradient is not None]
-    if len(known) < len(gradients):
-        return None
-    return correlations_of(noise.covariances(known))
 
 
 HOW = {EXACT: "", HELD: "interval of all that its parts can be", RECOVERED: "approximate interval"}
@@ -499,8 +520,10 @@ class Contrasts:
                 ".interval(population=True)",
                 code="population-of-contrast",
             )
+        return self._cut(*self.raw_intervals(confidence, simultaneous))
+
+    def _cut(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         low, high = np.array([each.limits for each in self.each]).T
-        lower, upper = self.raw_intervals(confidence, simultaneous)
         return np.clip(lower, low, high), np.clip(upper, low, high)
 
     def _only(self) -> Contrast:
@@ -554,7 +577,7 @@ class Contrasts:
         lower, upper = self.raw_intervals(confidence)
         known = np.isfinite(lower) & np.isfinite(upper)
         status = np.where(known, NOISY, UNKNOWN).tolist()
-        lower, upper = self.intervals(confidence)
+        lower, upper = self._cut(lower, upper)
         keys = {column: [each.keys[i] for each in self.each] for i, column in enumerate(self.columns_of_keys)}
         return {
             **keys,
@@ -634,7 +657,8 @@ def ratios(release: Release, first: Any, second: Any, answer: str | None) -> Con
     for (label, name), (above, below) in aligned(parts):
         limits = _ratio_limits(above, below)
         title = _title(f"{_shown(first)} / {_shown(second)}", name, parts)
-        found.append(Contrast(title, label, ((1.0, above),), ((1.0, below),), limits, noise=noise))
+        top, bottom = (WeightedSum(((1.0, each),), noise) for each in (above, below))
+        found.append(Contrast(title, label, top, bottom, limits))
     return Contrasts(release, tuple(found), _key_columns(parts))
 
 
@@ -642,14 +666,14 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
     """Every group less one of them, or less the mean of all; intervals hold for all at once."""
     groups, noise = _all_groups(release, answer), NoiseCovariances(release.plan)
     columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
-    found = []
+    found, every = [], cells(groups)
     for name in groups.names:
-        column = {label: quantity for (label, other), quantity in cells(groups).items() if other == name}
+        column = {label: quantity for (label, other), quantity in every.items() if other == name}
         if reference is None:
             share = 1.0 / len(column)
             for label in column:
-                parts: Weighted = tuple((float(other == label) - share, each) for other, each in column.items())
-                found.append(Contrast(f"{name} − mean of groups", label, parts, noise=noise))
+                parts = tuple((float(other == label) - share, each) for other, each in column.items())
+                found.append(Contrast(f"{name} − mean of groups", label, WeightedSum(parts, noise)))
             continue
         wanted = reference if isinstance(reference, tuple) else (reference,)
         if wanted not in column:
@@ -658,7 +682,7 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
         for label, quantity in column.items():
             if label != wanted:
                 parts = ((1.0, quantity), (-1.0, column[wanted]))
-                found.append(Contrast(f"{name} − {_shown(reference)}", label, parts, noise=noise))
+                found.append(Contrast(f"{name} − {_shown(reference)}", label, WeightedSum(parts, noise)))
     return Contrasts(release, tuple(found), columns, simultaneous=True)
 
 
@@ -675,8 +699,9 @@ def shares(release: Release, answer: str | None) -> Contrasts:
     if release.labels:
         groups = _all_groups(release, answer)
         columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
+        every = cells(groups)
         for name in groups.names:
-            column = {label: quantity for (label, other), quantity in cells(groups).items() if other == name}
+            column = {label: quantity for (label, other), quantity in every.items() if other == name}
             if answer is None and not _adds_up(next(iter(column.values()))):
                 continue
             found += _shares_of(column, f"share of {name}", noise)
@@ -706,9 +731,9 @@ def _shares_of(column: Mapping[tuple[Any, ...], Quantity], name: str, noise: Noi
     first = next(iter(column.values()))
     if not _adds_up(first):
         raise _no_shares()
-    below: Weighted = tuple((1.0, each) for each in column.values())
+    below = WeightedSum(tuple((1.0, each) for each in column.values()), noise)
     limits = (0.0, 1.0) if first.limits[0] >= 0 else (-np.inf, np.inf)
-    return [Contrast(name, label, ((1.0, each),), below, limits, noise=noise) for label, each in column.items()]
+    return [Contrast(name, label, WeightedSum(((1.0, each),), noise), below, limits) for label, each in column.items()]
 
 
 def _adds_up(quantity: Quantity) -> bool:
@@ -746,9 +771,8 @@ def _contrasts(release: Release, parts: Sequence[Release], factors: Sequence[flo
         Contrast(
             _title(title, name, parts),
             label,
-            tuple(zip(factors, quantities, strict=True)),
+            WeightedSum(tuple(zip(factors, quantities, strict=True)), noise),
             limits=_limits(factors, quantities),
-            noise=noise,
         )
         for (label, name), quantities in aligned(parts)
     )

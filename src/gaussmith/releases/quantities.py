@@ -55,9 +55,7 @@ class Quantity:
         """Its noise to first order as a combination of features; None where it has no slope that doubles can hold."""
         statistic, at = self.statistic
         noisy = self.release.readout.noisy
-        every = statistic.whole_gradient(noisy)
-        factors = np.asarray(statistic.gradient(noisy) if every is None else every)[at]
-        places = statistic.places[at] if every is None else np.arange(len(factors))
+        places, factors = (each[at] for each in statistic.gradient(noisy))
         return self._combination(places, factors) if np.isfinite(factors).all() else None
 
     @cached_property
@@ -82,12 +80,9 @@ class Quantity:
 
     def _combination(self, places: Places, factors: Array) -> Combination:
         """Factors of the question's features as terms over those of its query, in each group in view."""
-        query, i = self.release.plan.query, self.release.plan.slot.query
-        noisy = self.release.readout.noisy
-        chosen = self.release.plan.slot.piece_of(i).chosen(query.block.answers)
-        kept = np.array(query.block.narrowed(*chosen)[1], np.int64)
+        i, noisy = self.release.plan.slot.query, self.release.readout.noisy
         used = (factors != 0) & ((places >= 0) | noisy.has_noisy_count)
-        moved = kept[places[used]]
+        moved = self.release.kept_features[places[used]]
         groups = self.release.view.groups
         return Combination(
             tuple(Term(i, group, moved, factors[used]) for group in ((0,) if groups is None else groups))

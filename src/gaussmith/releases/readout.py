@@ -16,8 +16,9 @@ from gaussmith.numerics.exact import Array
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import normal_width
 from gaussmith.privacy.thresholds import interval, selected_quantile
+from gaussmith.statistics.mean import largest_distances
 from gaussmith.statistics.quantile import Quantiles
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic, counts_records
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -86,11 +87,11 @@ def _ends(
     rows, unit = block.shape.features.dense(), block.noise_scale**2
     if not any(rows[_places(statistic, k, len(rows)), -1].any() for k in range(len(statistic.coefficients))):
         return statistic.intervals(Noisy(features, block.shape.features, unit, True), width, method)
-    limits = block.domain.mean_distances[block.problem.features.index] if statistic.divided else np.zeros(0)
+    limits = block.domain.means.distances[block.problem.features.index] if statistic.divided else np.zeros(0)
     per_count = rows[-1, -1]
     s = np.sqrt(unit) * per_count
     count = features[..., -1]
-    if statistic.counts_records:
+    if counts_records(statistic):
         low, high = interval(count, bars, np.asarray(s), 1 - fails, float(least))
         return low[..., None], high[..., None]
     # Each answer (n times a mean) as c · n and an offset whose noise has nothing to do with being shown.
@@ -103,7 +104,7 @@ def _ends(
     below, above = ((np.asarray(bars - n) / s)[..., None] for n in (fewest, most))
     tail = (1 - NUISANCE) * fails / 2
     if statistic.divided:
-        farthest = np.asarray(statistic.largest_distances(lambda places: limits[places]))
+        farthest = np.asarray(largest_distances(statistic, lambda places: limits[places]))
         rho = farthest * s / np.sqrt(spread**2 + (farthest * s) ** 2)
         wide = np.maximum(selected_quantile(1 - tail, below, rho), -selected_quantile(tail, below, -rho))
         return statistic.intervals(Noisy(features, block.shape.features, unit, True), wide, method)
@@ -164,7 +165,7 @@ class Readout:
 
     def population_intervals(self, statistic: Statistic, width: float) -> tuple[Array, Array] | None:
         """Intervals that cover sampling too, where a statistic has its own."""
-        return statistic.population_intervals(self.noisy, width)
+        return statistic.population_intervals(self.noisy, width) if isinstance(statistic, Quantiles) else None
 
     def at(self, places: Places) -> Array:
         """The noisy features in some places; the number of records where a place is that."""

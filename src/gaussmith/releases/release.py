@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gaussmith.checks import CONFIDENCE, check_probability, checks_arguments, is_whole
+from gaussmith.domains.features import Places
 from gaussmith.domains.groups import FoundGroups, Groups
 from gaussmith.errors import PlanError, nearest
 from gaussmith.notations import setting
@@ -456,7 +457,7 @@ class Release(Recorded, Readings, CellReadings):
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
         places = block.problem.features.index.tolist() if not row_rule.counts_marks else []
-        return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.read_from(j)})
+        return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.input.made_of(j)})
 
     def notes(self) -> list[str]:
         """How the table of the only question was read, in plain words, one note per line; empty for plain data.
@@ -525,11 +526,10 @@ class Release(Recorded, Readings, CellReadings):
         if len(self.plan) > 1:
             return self._in_questions(key)
         if self.labels:
-            wanted = key if isinstance(key, tuple) else (key,)
-            if wanted not in self.labels and key not in (*self.names, *share_names(self)):
+            if (group := self.group_of(key)) is not None:
+                return group
+            if key not in (*self.names, *share_names(self)):
                 raise unknown_group(self, key)
-            if wanted in self.labels:
-                return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names if is_whole(key) else [*self.names, *share_names(self)]
         if is_whole(key):
             key = names[int(key)]
@@ -540,10 +540,9 @@ class Release(Recorded, Readings, CellReadings):
 
     def _in_questions(self, key: Any) -> Release:
         """A question by its name, else the only question that has such a group or answer, narrowed to it."""
-        if key in self.questions:
-            return replace(self, plan=self.plan[key])
-        wanted = key if isinstance(key, tuple) else (key,)
-        found = [each for each in self if wanted in each.labels or key in (*each.names, *share_names(each))]
+        if key in self._questions:
+            return self._questions[key]
+        found = [each for each in self if each.group_of(key) is not None or key in (*each.names, *share_names(each))]
         if len(found) > 1:
             names = ", ".join(repr(each.questions[0]) for each in found)
             raise PlanError(
@@ -555,9 +554,15 @@ class Release(Recorded, Readings, CellReadings):
             )
         return found[0][key] if found else replace(self, plan=self.plan[key])
 
+    @cached_property
+    def _questions(self) -> dict[str, Release]:
+        """Each question of several; what is read from it is kept."""
+        return {name: replace(self, plan=self.plan[name]) for name in self.questions}
+
     def __iter__(self) -> Iterator[Release]:
-        keys = self.questions if len(self.plan) > 1 else self.labels or self.names
-        return (self[key] for key in keys)
+        if len(self.plan) > 1:
+            return iter(self._questions.values())
+        return map(self._group_at, range(len(self.labels))) if self.labels else map(self.of_answer, self.names)
 
     def __len__(self) -> int:
         return len(self.plan) if len(self.plan) > 1 else len(self.labels or self.names)
@@ -601,9 +606,21 @@ class Release(Recorded, Readings, CellReadings):
         """One answer of the only question, in all groups in view."""
         return replace(self, view=replace(self.view, answer=answer))
 
-    def of_group(self, label: tuple[Any, ...]) -> Release:
-        """One group of the only question, with the answers in view."""
-        return replace(self, view=View((self.labels.index(label),), answer=self.view.answer))
+    def group_of(self, key: Any) -> Release | None:
+        """The group in view that has this key, or these keys; None where none has."""
+        try:
+            at = self._places_of_groups.get(key if isinstance(key, tuple) else (key,))
+        except TypeError:  # no key of a group is a list
+            return None
+        return None if at is None else self._group_at(at)
+
+    @cached_property
+    def _places_of_groups(self) -> dict[Label, int]:
+        """The places of the groups in view; of equal keys, such as 1 and True, the first."""
+        return {label: at for at, label in reversed(list(enumerate(self.labels)))}
+
+    def _group_at(self, at: int) -> Release:
+        return replace(self, view=View((at,), answer=self.view.answer))
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
@@ -611,6 +628,12 @@ class Release(Recorded, Readings, CellReadings):
     def readouts(self) -> tuple[Readout | ReadoutByWeight, ...]:
         """The answers of the only question, piece by piece: of all groups, or of those in view."""
         return tuple(read_piece(piece) for piece in self.pieces)
+
+    @cached_property
+    def kept_features(self) -> Places:
+        """Where the features of the only question, which has one query, are among those of its query."""
+        block, slot = self.plan.query.block, self.plan.slot
+        return np.array(block.narrowed(*slot.piece_of(slot.query).chosen(block.answers))[1], np.int64)
 
     @property
     def readout(self) -> Readout:

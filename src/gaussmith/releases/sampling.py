@@ -8,7 +8,7 @@ with the draw. How much can be read from a release where it holds what is needed
     the mean of a column within [0, 1]             p̂ (1 − p̂) / n̂: no column within these bounds varies more
 
 Both errors are independent, so their squares are added, to either side. n̂ and p̂ are noisy: the result is approximate.
-A statistic can have intervals of its own (`Statistic.population_intervals`).
+Quantiles have intervals of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.domains.domain import records_are_rows
 from gaussmith.errors import PlanError
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
@@ -66,7 +67,7 @@ def _needed(release: Release, name: str) -> str:
 
 
 def _is_over_rows(quantity: Quantity) -> bool:
-    return quantity.release.block.answers.over_rows or quantity.release.block.domain.records_are_rows
+    return quantity.release.block.answers.over_rows or records_are_rows(quantity.release.block.domain)
 
 
 def _own_intervals(release: Release, lower: Array, upper: Array, width: float) -> tuple[Array, Array]:

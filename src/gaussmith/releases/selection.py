@@ -52,10 +52,8 @@ def found_answer(release: Release, answer: str) -> Release:
 def _step(release: Release, key: Any) -> Release:
     if len(release.plan) > 1:
         return _in_question(release, key)
-    if release.labels:
-        wanted = key if isinstance(key, tuple) else (key,)
-        if wanted in release.labels:
-            return release[key]
+    if (group := release.group_of(key)) is not None:
+        return group
     if isinstance(key, tuple) and len(key) > 1:
         return _step(_step(release, key[0]), key[1] if len(key) == 2 else key[1:])
     names = release.names
@@ -101,8 +99,7 @@ def _unknown(key: Any, known: Sequence[str]) -> PlanError:
 
 
 def _has(question: Release, key: Any) -> bool:
-    wanted = key if isinstance(key, tuple) else (key,)
-    return wanted in question.labels or key in question.names
+    return question.group_of(key) is not None or key in question.names
 
 
 def cells(release: Release) -> dict[Cell, Quantity]:
@@ -111,8 +108,8 @@ def cells(release: Release) -> dict[Cell, Quantity]:
     if not release.in_groups:
         known = quantities_of(release)
         found = {((), str(name)): known[name] for name in release.names}
-    for label in release.labels:
-        known = quantities_of(release.of_group(label))
+    for label, group in zip(release.labels, release, strict=False):
+        known = quantities_of(group)
         found |= {(label, str(name)): known[name] for name in release.names}
     for quantity in found.values():
         groups = quantity.release.plan.query.groups

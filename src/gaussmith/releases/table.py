@@ -21,7 +21,7 @@ from gaussmith.planning.row_rule import truth_of
 from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.path import bounds_of, learned_note, lost_rows, not_found
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.statistic import ONE
+from gaussmith.statistics.statistic import ONE, counts_records
 from gaussmith.statistics.sum import Count
 
 if TYPE_CHECKING:
@@ -85,13 +85,12 @@ def share_names(release: Release) -> list[str]:
 
 def share_rules(release: Release) -> list[str]:
     """What each of these shares is a share of, in a few words; empty for plain data."""
-    return [
-        "" if piece.row_rule is None else share_rule(piece.row_rule)
-        for piece in release.pieces
-        for each in piece.plan.pieces[0].answers.statistics
-        if each.shows_shares
-        for _ in each.names
-    ]
+    found: list[str] = []
+    for piece in release.pieces:
+        names = [name for each in piece.block.answers.statistics if each.shows_shares for name in each.names]
+        if names:
+            found += ["" if piece.row_rule is None else share_rule(piece.row_rule)] * len(names)
+    return found
 
 
 def share_notes(release: Release) -> list[str]:
@@ -135,7 +134,9 @@ def _share_note(rule: RowRule) -> str:
 def shares_of_groups(release: Release) -> list[tuple[tuple[Any, ...], Contrasts]]:
     """The shares of all values, in each group in view with its label; of all people where there are no groups."""
     whole = replace(release, view=replace(release.view, answer=None))
-    return [(label, whole.of_group(label).shares()) for label in whole.labels] or [((), whole.shares())]
+    if not whole.labels:
+        return [((), whole.shares())]
+    return [(label, group.shares()) for label, group in zip(whole.labels, whole, strict=True)]
 
 
 def share_in_view(release: Release) -> ShareInView | None:
@@ -156,7 +157,7 @@ MAX_LISTED = 8
 def row_counts(piece: Release) -> list[str]:
     """The names of the answers of a piece that are numbers of rows."""
     counts = (each for each in piece.plan.pieces[0].answers.statistics if each.kind == Count.kind)
-    return [name for each in counts if not each.counts_records for name in each.names]
+    return [name for each in counts if not counts_records(each) for name in each.names]
 
 
 def selection_notes(release: Release) -> list[str]:
@@ -236,7 +237,7 @@ def unknown_reasons(release: Release) -> dict[str, Reason]:
 def _reason(piece: Release, rule: RowRule | None, statistic: Statistic, at: int) -> Reason:
     places = statistic.places[at, statistic.needs_spread or slice(0, 1)]
     index, domain = piece.block.problem.features.index, piece.block.domain
-    read = dict.fromkeys(i for place in places.tolist() for i in domain.read_from(int(index[place])))
+    read = dict.fromkeys(i for place in places.tolist() for i in domain.input.made_of(int(index[place])))
     columns = () if rule is None else tuple(dict.fromkeys(rule.features[i][1] for i in read if rule.features[i][1]))
     if statistic.needs_spread:
         return Reason(SPREAD, columns)
@@ -352,14 +353,15 @@ def _with_shares(release: Release, found: dict[str, list[Any]], confidence: floa
     """The table with a row for each share, where the question asks for proportions; in each group its own."""
     if release.view.answer is not None or not shows_shares(release):
         return found
-    names = share_names(release)
+    names, rules = share_names(release), share_rules(release)
+    lead = MADE_UP if release.made_up else ""
     for label, shares in shares_of_groups(release):
         columns = shares.columns(confidence)
         keys = dict(zip(release.groups.columns if release.groups is not None else (), label, strict=False))
         known = {**{column: [key] * len(names) for column, key in keys.items()}, **columns, "answer": names}
-        lead = MADE_UP if release.made_up else ""
-        told = zip(known["note"], share_rules(release), strict=True)
-        known["note"] = ["; ".join(filter(None, (lead, note, rule))) for note, rule in told]
+        known["note"] = [
+            "; ".join(filter(None, (lead, note, rule))) for note, rule in zip(known["note"], rules, strict=True)
+        ]
         for name in found:
             found[name] += known.get(name, [None] * len(names))
     return found
@@ -385,7 +387,9 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
         if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
-            made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]
+            made = (
+                [] if lead == ONE else [rule.features[i] for i in block.domain.input.made_of(int(features.index[lead]))]
+            )
             rules = (
                 each
                 for kind, column in made
@@ -408,7 +412,7 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, names = block.problem.features.marginals, block.domain.attribute_names
+    work, names = block.problem.features.marginals, block.domain.input.attributes
     if work is None:
         what = "a marginal of answers that are not marginals"
         raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")

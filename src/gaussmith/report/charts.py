@@ -13,6 +13,7 @@ import numpy as np
 from gaussmith.chart_packages import altair_chart
 from gaussmith.checks import CONFIDENCE, PERCENT
 from gaussmith.domains.domain import free_marks
+from gaussmith.domains.strategies import has_standard_shape
 from gaussmith.errors import PlanError, nearest, printable
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.block import Block, ComparedStrategies, spectrum, standard_errors_of_standard
@@ -275,7 +276,7 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     ours = noise_covariance(block, places) * mu**2
     if block.tie is not None:  # the standard mechanism would have to hide all that share this noise
         return ours, None
-    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
+    if block.problem.features.is_linear or not has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
         if errors is None or max(places) >= block.answers.size:
             return ours, None

@@ -417,7 +417,7 @@ def _title(release: Release) -> str:
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The name, title and body of each section about one question."""
-    said = release.notes() or [release.pieces[0].block.domain.person]
+    said = release.notes() or [release.pieces[0].block.domain.words.person]
     people = ("people", "People, rows and limits", listed(said))
     answers = ("answers", "Answers", _answers(release))
     told = (
@@ -577,14 +577,14 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
     asked = None if features.is_linear else set(features.index.tolist())  # a question may ask but some
     if block.whole is not None and not asked:
         return f"<p>Only the number of records is asked for here: {_who_counts(row_rule)}.</p>"
-    domain = block.domain
+    domain, reading = block.domain, block.domain.words.reading
     columns = [j for j in range(domain.dimension) if j != rows_coordinate(domain)]
     places = [j for j in columns if asked is None or j in asked]
     table = domain.bounds_table(block.problem, places[:MAX_LISTED], block.substitutes)
     if table is None and not domain.dimension:
-        return f"<p>{domain.reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"
+        return f"<p>{reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"
     if table is None:
-        return f"<p>{prose(domain.reading if row_rule is None else _counted(row_rule) or domain.reading)}</p>"
+        return f"<p>{prose(reading if row_rule is None else _counted(row_rule) or reading)}</p>"
     units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
     kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
     told = [row_rule.missing_rule(*each) for each in row_rule.features] if row_rule is not None else []

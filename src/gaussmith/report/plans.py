@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -267,7 +268,8 @@ def sharing(plan: Plan) -> list[str]:
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
     if len(plan) == 1:
-        return "\n".join([_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")])
+        parts = [_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")]
+        return "\n".join([*parts, *explain_any_noise(plan)])
     texts = [*describe_shares(plan)]
     for i, query in enumerate(plan.queries):
         named = [_named_in(plan, slot, [i]) for slot in plan.slots if i in slot.queries]
@@ -279,7 +281,20 @@ def explain(plan: Plan) -> str:
     texts += _explain_keys(plan)
     texts.append("\nWhat each question costs the others, in their total squared error:")
     texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
-    return "\n".join([*texts, *_explain_whole(plan, "questions")])
+    return "\n".join([*texts, *_explain_whole(plan, "questions"), *explain_any_noise(plan)])
+
+
+def explain_any_noise(plan: Plan) -> list[str]:
+    """How far noise of any other law could go; nothing where that is not proven."""
+    from gaussmith.planning.certificate import unbiased_factor
+
+    factor = unbiased_factor(plan)
+    if factor is None:
+        return []
+    return [
+        "Other noise: no unbiased release of these sums and counts that is μ-GDP with the same μ has less than "
+        f"1/{math.ceil(factor * 1e4) / 1e4:g} of this total variance."
+    ]
 
 
 def _explain_whole(plan: Plan, of: str) -> list[str]:

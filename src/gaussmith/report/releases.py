@@ -223,7 +223,8 @@ def shown_rows(
     answers, shares = len(release.names), share_names(release) if shares_first and release.view.answer is None else []
     counted = release.plan.pieces[-1].answers.count and release.view.answer is None
     if shares:
-        order = sorted(range(size), key=lambda i: columns["answer"][i] not in shares)
+        asked = set(shares)
+        order = sorted(range(size), key=lambda i: columns["answer"][i] not in asked)
         first = order[: size // (answers + len(shares)) * len(shares)]
         cut = first[: len(shares) * max(1, most // len(shares))] if keys else first[:most]
         shown = order if size <= most else [*cut, *([order[-1]] if counted and not keys else [])]
@@ -284,7 +285,7 @@ def release_notes(release: Release) -> list[str]:
     """The guarantee of a release of one question, and how its table was read."""
     notes = [printable(note) for note in release.notes()]
     shown = [piece for piece in release.plan.pieces if not {*release.names}.isdisjoint(piece.names)]
-    undeclared = dict.fromkeys(piece.domain.undeclared for piece in shown)
+    undeclared = dict.fromkeys(piece.domain.words.undeclared for piece in shown)
     notes += [text for text in undeclared if text]
     return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.domains.box import Box
+from gaussmith.domains.domain import records_are_rows
+from gaussmith.domains.strategies import has_standard_shape
 from gaussmith.domains.workloads import Marginals
 from gaussmith.errors import counted, printable
 from gaussmith.statistics.moment import REFERENCE
@@ -242,8 +244,9 @@ def explain_choice(block: Block, judged: str = "") -> str:
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
             f"{'public' if public else 'noisy'} number of {counted_in(block)}."
         )
-    lines += [text for text in (block.domain.note(block.problem),) if text]
-    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
+    table = block.domain.bounds_table(block.problem, (), block.substitutes)
+    lines += [table.expected] if table is not None and table.expected else []
+    if block.problem.features.is_linear or not has_standard_shape(block.problem):
         lines += [text for text in (describe_spectrum(block),) if text]
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
@@ -275,7 +278,7 @@ def describe_means(block: Block) -> list[str]:
         return []
     stated = block.answers.stated[block.answers.divided]
     said = ["where mean_within says they lie"] if stated.any() else []
-    where = said if stated.all() else [block.domain.means_lie, *said]
+    where = said if stated.all() else [block.domain.means.words, *said]
     return [f"errors of means are at most these, for means {', or '.join(where)}"]
 
 
@@ -302,7 +305,7 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 
 def counted_in(block: Block) -> str:
     """What the means of a plan are over: records (people), or rows."""
-    return "rows" if block.answers.over_rows or block.domain.records_are_rows else "records"
+    return "rows" if block.answers.over_rows or records_are_rows(block.domain) else "records"
 
 
 RANKS = "errors of quantiles are in ranks: so many people lie between an estimate and the quantile"
@@ -338,7 +341,7 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
     """One row per marginal: all of its cells have the same error."""
     from gaussmith.planning.block import standard_errors_of_standard
 
-    attributes = block.domain.attribute_names
+    attributes = block.domain.input.attributes
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
     found: list[tuple[str, ...]] = []
     for way, size, at in list(zip(work.ways, work.sizes, work.offsets, strict=True))[:most]:
@@ -384,7 +387,7 @@ def block_notes(
     optimal = f"{lead}{noise}{judged or describe_optimality(block)}"
     if block.lender is not None:
         optimal = "noise of its own, and a noisy number of everybody that other answers use too"
-    undeclared = [text for text in (block.domain.undeclared,) if text]
+    undeclared = [text for text in (block.domain.words.undeclared,) if text]
     kept = (
         [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else guarantee_notes(guarantee or block.guarantee)
     )

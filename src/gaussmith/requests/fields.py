@@ -132,8 +132,13 @@ class FieldSignature:
         return inspect.Signature([_parameter(each) for each in several])
 
 
+def usual(each: Field[Any]) -> Any:
+    """What a field is where nothing is said."""
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
 def _parameter(each: Field[Any]) -> inspect.Parameter:
-    default = each.default if each.default_factory is MISSING else each.default_factory()
+    default = usual(each)
     kind = inspect.Parameter.KEYWORD_ONLY if each.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(each.name, kind, default=inspect.Parameter.empty if default is MISSING else default)
 
@@ -232,6 +237,7 @@ class Fields:
     count: bool | str = field(default=False, metadata=entry(
         'true: the number of people; "rows": the number of rows', "True", {"enum": [True, False, "rows"]},
         Flag("count", None, "the number of people"), Flag("count_rows", None, "the number of rows instead"),
+        read="read_count",
     ))  # fmt: skip
     histograms: Any = field(default_factory=dict, metadata=entry(
         "how many people have each of the declared values of a column, or are in each of its bins; or have each value "
@@ -264,6 +270,7 @@ class Fields:
     where: str | None = field(default=None, metadata=entry(
         "only rows where this holds (docs/expressions.md)", '"age >= 18"', TEXT,
         Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'"),
+        read="read_filter",
     ))  # fmt: skip
     columns: Mapping[str, str] = field(default_factory=dict, metadata=entry(
         "derived columns (docs/expressions.md)", '{"late": "days > 20"}', mapped(TEXT),
@@ -281,12 +288,14 @@ class Fields:
         Flag("rows_per_unit", "K",
              "at most K rows per person count in means over rows (not in quantiles), with --by in each group; people "
              "with more are scaled down", of_people=True),
+        read="read_limit",
     ))  # fmt: skip
     groups_per_unit: int | None = field(default=None, metadata=entry(
         "the number of groups a person counts in; must be given where there are groups and a unit", "2", WHOLE,
         Flag("groups_per_unit", "M",
              "each person counts in at most M groups, those with most rows; needed with --unit and --by",
              of_people=True),
+        read="read_limit",
     ))  # fmt: skip
     group_weights: Any = field(default=None, metadata=entry(
         'how much the errors of a group matter; with several key columns {"region": {"north": 4}}; groups that are not '
@@ -300,20 +309,24 @@ class Fields:
         Flag("values_per_unit", "K",
              "each person counts in at most K values of a histogram, those with most rows; needed with --unit, but "
              "with --by it is 1 in each group", of_people=True),
+        read="read_limit",
     ))  # fmt: skip
     keys_at_least: int = field(default=1, metadata=entry(
         "found keys with fewer people are never shown", "20", WHOLE,
         Flag("keys_at_least", "N", "with --by-found: keys with fewer than N people are never shown", of_people=True),
+        read="read_limit",
     ))  # fmt: skip
     top: int | None = field(default=None, metadata=entry(
         "show at most so many found groups, those with the largest noisy counts", "10", WHOLE,
         Flag("top", "N", "with --by-found: show at most N groups, those with the largest noisy counts",
              of_people=True),
+        read="read_limit",
     ))  # fmt: skip
     mean_of: str = field(default="rows", metadata=entry(
         '"rows": means over rows; "units": means over people of each person\'s own mean', '"units"',
         {"enum": list(MEANS_OF)},
         Flag("mean_of", "WHAT", "rows (default), or units: every person has the same weight", of_people=True),
+        read="read_mean_of",
     ))  # fmt: skip
     mean_within: Mapping[str, Any] | float = field(default_factory=dict, metadata=entry(
         "where means lie, for the errors stated before a release, or the middle fraction of the bounds, such as 0.5; "
@@ -352,13 +365,17 @@ class Fields:
 class QuestionFields(Fields):
     """What may stand in a question alone."""
 
-    name: str = field(default="", kw_only=False, metadata=entry("what the question is called", '"adults"', TEXT))
+    name: str = field(default="", kw_only=False, metadata=entry(
+        "what the question is called", '"adults"', TEXT, read="read_name",
+    ))  # fmt: skip
     share: float | None = field(default=None, metadata=entry(
         "its share of μ², relative to those of the others; without any, questions are planned together", "2", POSITIVE,
+        read="read_share",
     ))  # fmt: skip
     error_at_most: float | None = field(default=None, metadata=entry(
         "the largest standard error allowed in its sums, counts and cells; all else is as good as it gets", "50",
         POSITIVE,
+        read="read_error",
     ))  # fmt: skip
 
 

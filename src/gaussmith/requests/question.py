@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NoReturn
 
-from gaussmith.checks import check_whole, meant
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions.grammar import parse
 from gaussmith.notations import setting
 from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
-from gaussmith.requests.fields import MEANS_OF, QuestionFields, described
+from gaussmith.requests.fields import Fields, QuestionFields, described, usual
 from gaussmith.requests.readers import (
     OF_BOUNDED,
     READERS,
     fill_absent,
     is_found,
-    is_plain,
+    joined_columns,
+    read_all_bins,
+    read_complete,
     read_counted,
-    read_keys,
+    read_values,
     refuse_unknown,
+    without,
 )
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
@@ -86,15 +88,10 @@ def settle_values(which: str, columns: Mapping[str, Any], values: Mapping[str, A
             )
         for value in own if isinstance(own, list) and name in values else ():
             if value not in values[name]:
-                raise RequestError(
-                    f"{value!r} of {name!r} in {which}",
-                    "values declares the values of this column, and it is not one of them",
-                    nearest(str(value), list(map(str, values[name]))),
-                    code="value-not-declared",
-                    which=which,
-                    column=name,
-                    value=value,
-                )
+                what = f"{value!r} of {name!r} in {which}"
+                rule = "values declares the values of this column, and it is not one of them"
+                remedy = nearest(str(value), list(map(str, values[name])))
+                raise RequestError(what, rule, remedy, code="value-not-declared", which=which, column=name, value=value)
         found[name] = values[name] if own is None else own
     return found
 
@@ -103,27 +100,19 @@ def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) 
     """The one pair of bounds of a column; refuses two that differ."""
     other = said.get(name)
     if own is not None and other is not None and own != other:
-        raise RequestError(
-            f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}",
-            "bounds that are said once hold for every answer",
-            f"leave one out: {setting(which, [name])}",
-            code="bounds-said-twice",
-            column=name,
-        )
+        what = f"two bounds of {name!r}: {_shown(own)} in {which}, {_shown(other)} in {where}"
+        rule, remedy = "bounds that are said once hold for every answer", f"leave one out: {setting(which, [name])}"
+        raise RequestError(what, rule, remedy, code="bounds-said-twice", column=name)
     return own if own is not None else other
 
 
 def _unbounded(which: str, name: str, said: Said, where: str = "bounds") -> Pair:
     near = f" (bounds are said of {', '.join(map(repr, list(said)[:4]))})" if said else ""
     beside = "" if which == "regression" else f", or {setting(which, {name: [0, 100]})}"
-    raise RequestError(
-        f"{name!r} in {which} has no bounds{near}",
-        "every column needs two bounds, known without looking at the data",
-        f"write {setting(where, {name: [0, 100]})}{beside}",
-        code="column-without-bounds",
-        which=which,
-        column=name,
-    )
+    what = f"{name!r} in {which} has no bounds{near}"
+    rule = "every column needs two bounds, known without looking at the data"
+    remedy = f"write {setting(where, {name: [0, 100]})}{beside}"
+    raise RequestError(what, rule, remedy, code="column-without-bounds", which=which, column=name)
 
 
 def _shown(pair: Pair) -> str:
@@ -132,11 +121,7 @@ def _shown(pair: Pair) -> str:
 
 @cache
 def _usual_fields() -> dict[str, Any]:
-    """What the fields of a question are where nothing is said."""
-    return {
-        each.name: each.default if each.default_factory is MISSING else each.default_factory()
-        for each in fields(Question)
-    }
+    return {each.name: usual(each) for each in fields(Question)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,87 +134,24 @@ class Question(QuestionFields):
 
     def __post_init__(self) -> None:
         fill_absent(self)
-        usual = _usual_fields()
         for name, read in READERS.items():
             given = getattr(self, name)
-            if type(given) is not type(usual[name]) or given:  # nothing is read of what was not said
+            if given or type(given) is not type(_usual_fields()[name]):  # nothing is read of what was not said
                 object.__setattr__(self, name, read(name, given))
         if (self.means or self.mean_within != {}) and not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
-        if not isinstance(self.count, bool) and self.count != "rows":
-            what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
-            raise RequestError(what, rule, f"write {setting('count', True)}", code="unknown-count", count=self.count)
-        if self.mean_of not in MEANS_OF:
-            rule, remedy = 'it must be "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
-            raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
-        if self.where is not None and not isinstance(self.where, str):
-            what, rule = f"where={self.where!r}", "a filter must be text"
-            remedy = f"write {setting('where', 'age >= 18')}"
-            raise RequestError(what, rule, remedy, code="where-not-text", where=self.where)
-        for formula in self.person_columns.values():
-            parse(formula, of_people=True)
-        for text in (*self.columns.values(), self.where):
-            if text is not None:
-                parse(text)  # names of columns and their kinds are checked when the source is there
-        asked = self.columns_of_numbers
-        for which, columns in (("missing", self.missing), ("complete", self.complete)):
-            for column in columns:
-                if column not in asked:
-                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
-                    remedy = nearest(str(column), asked)
-                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-        for column in self.complete:
-            if column in self.missing:
-                raise RequestError(
-                    f"{column!r} in missing and in complete",
-                    "a column without missing values needs nothing that stands in for them",
-                    "leave one out",
-                    code="complete-beside-missing",
-                    column=column,
-                )
-        for limit in ("groups_per_unit", "values_per_unit"):
-            if getattr(self, limit) is not None:
-                self._check_limit(limit)
-        if self.finds:
-            self._check_found()
-        lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
-        if self.by and all(isinstance(keys, list | Bins) for keys in lists):  # others are refused as no keys at all
-            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
-        if self.rows_per_unit is not None:
-            self._check_limit("rows_per_unit", 1 << 20)
-        if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
-            what, rule = f"name={self.name!r}", "the name of a question must be printable text"
-            raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
-        if self.share is not None and not (is_plain(self.share) and 0 < self.share < math.inf):
-            what, rule = f"share={self.share!r}", "a share must be a number above 0"
-            raise RequestError(what, rule, f"write {setting('share', 2)}", code="share-not-positive", share=self.share)
+        self._check_missing()
+        self._check_groups()
         if self.error_at_most is not None:
             self._check_error()
-        if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
+        if not any(getattr(self, name, None) for name in ANSWERS):
             rule = "a request has at least one answer"
-            raise RequestError(
-                "nothing is asked for",
-                rule,
-                f"add sums, means or count, such as {setting('count', True)}",
-                code="nothing-asked",
-            )
-        if self.marginals and self.values_per_unit not in (None, 1):
-            raise RequestError(
-                "marginals with values_per_unit",
-                "a person is in one cell of each table",
-                "leave it out",
-                code="marginals-with-several-values",
-            )
+            remedy = f"add sums, means or count, such as {setting('count', True)}"
+            raise RequestError("nothing is asked for", rule, remedy, code="nothing-asked")
         if self.histograms or self.proportions:
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
-            raise RequestError(
-                f"values_per_unit={self.values_per_unit} without histograms",
-                "it applies only to histograms",
-                "leave it out",
-                code="values-per-unit-without-histograms",
-                values_per_unit=self.values_per_unit,
-            )
+            self._refuse_values()
 
     @property
     def columns_of_numbers(self) -> list[str]:
@@ -247,42 +169,45 @@ class Question(QuestionFields):
         """Whether keys of its groups are found in the data."""
         return isinstance(self.by, Mapping) and any(map(is_found, self.by.values()))
 
-    def _check_found(self) -> None:
-        """Limits on found keys are whole numbers."""
-        self._check_limit("keys_at_least")
-        if self.top is not None:
-            self._check_limit("top")
+    def _refuse_values(self) -> NoReturn:
+        """Refuse a limit on the values of a histogram where there is none."""
+        if self.marginals:
+            what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
+            raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
+        what, rule = f"values_per_unit={self.values_per_unit} without histograms", "it applies only to histograms"
+        code = "values-per-unit-without-histograms"
+        raise RequestError(what, rule, "leave it out", code=code, values_per_unit=self.values_per_unit)
+
+    def _check_missing(self) -> None:
+        """What is said of missing values is about columns that are asked for."""
+        asked = self.columns_of_numbers
+        for which in ("missing", "complete"):
+            for column in getattr(self, which):
+                if column not in asked:
+                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
+                    remedy = nearest(str(column), asked)
+                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+        for column in self.complete:
+            if column in self.missing:
+                what = f"{column!r} in missing and in complete"
+                rule = "a column without missing values needs nothing that stands in for them"
+                raise RequestError(what, rule, "leave one out", code="complete-beside-missing", column=column)
+
+    def _check_groups(self) -> None:
+        """There are as many declared groups as a person may be in; what are no keys at all is refused elsewhere."""
+        lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
+        if self.by and all(isinstance(keys, list | Bins) for keys in lists):
+            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
 
     def _check_error(self) -> None:
-        """A largest error is a number, and what it is about has a standard error that is known beforehand."""
-        if not (is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
-            raise RequestError(
-                f"error_at_most={self.error_at_most!r}",
-                "it is a standard error above 0",
-                f"write {setting('error_at_most', 50)}",
-                code="error-limit-not-positive",
-            )
+        """What a largest error is about has a standard error that is known beforehand."""
         if self.share is not None:
-            raise RequestError(
-                "error_at_most beside share",
-                "either says how much of the guarantee a question takes",
-                "leave one out",
-                code="error-limit-beside-share",
-            )
+            rule = "either says how much of the guarantee a question takes"
+            raise RequestError("error_at_most beside share", rule, "leave one out", code="error-limit-beside-share")
         if not (self.sums or self.count or self.histograms or self.proportions):
-            raise RequestError(
-                "error_at_most of means alone",
-                "the error of a mean depends on how many it is over, which is not known beforehand",
-                "ask for sums or counts too, or choose weights",
-                code="error-limit-of-means-alone",
-            )
-
-    def _check_limit(self, name: str, most: int | None = None) -> None:
-        """Limits are whole numbers, and are kept as Python's own."""
-        given = getattr(self, name)
-        if type(given) is not int or not 1 <= given <= (most or given):
-            remedy = f"write {setting(name, meant(given, 1, most))}"
-            object.__setattr__(self, name, check_whole(name, given, 1, most, remedy=remedy))
+            rule = "the error of a mean depends on how many it is over, which is not known beforehand"
+            remedy = "ask for sums or counts too, or choose weights"
+            raise RequestError("error_at_most of means alone", rule, remedy, code="error-limit-of-means-alone")
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
@@ -290,12 +215,10 @@ class Question(QuestionFields):
         if None not in counted and not any(map(is_found, counted)):
             _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
         if len(counted) > 1 or self.columns_of_numbers or self.marginals:
-            raise RequestError(
-                "a histogram together with other answers in one question",
-                "each histogram must be its own question",
-                f"write a {setting('question')} for each, or ask for them outside the questions",
-                code="histogram-beside-other-answers",
-            )
+            what = "a histogram together with other answers in one question"
+            rule = "each histogram must be its own question"
+            remedy = f"write a {setting('question')} for each, or ask for them outside the questions"
+            raise RequestError(what, rule, remedy, code="histogram-beside-other-answers")
         if self.count == "rows":
             column = next(iter((*self.histograms, *self.proportions)))
             raise RequestError(
@@ -316,63 +239,50 @@ class Question(QuestionFields):
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
+        declare = f"declare them: {setting('by', ...)}"
         if self.group_weights and not self.by:
-            raise RequestError(
-                "group_weights without groups",
-                "they apply only to groups",
-                f"declare them: {setting('by', ...)}",
-                code="group-weights-without-groups",
-            )
-        if self.person_columns and unit is None:
-            raise RequestError(
-                "person_columns without a unit",
-                "they put together the rows of a person",
-                f"name the column that identifies people: {setting('unit', 'person')}",
-                code="person-columns-without-unit",
-            )
+            what, rule = "group_weights without groups", "they apply only to groups"
+            raise RequestError(what, rule, declare, code="group-weights-without-groups")
         if unit is None or self.person_columns:
-            limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
-            for name, value in ((name, getattr(self, name)) for name in limits):
-                if value not in (None, 1) and self.person_columns:
-                    raise RequestError(
-                        f"{name}={value} beside person_columns",
-                        "with person_columns each person is one row, in one group",
-                        "leave it out",
-                        code="limit-beside-person-columns",
-                        name=name,
-                        value=value,
-                    )
-                if value not in (None, 1):
-                    raise RequestError(
-                        f"{name}={value} without a unit",
-                        "without a unit each row is a person",
-                        f"name the column that identifies people: {setting('unit', 'person')}",
-                        code="limit-without-unit",
-                        name=name,
-                        value=value,
-                    )
+            self._check_rows_are_people(unit)
             return
-        moments = self.variances or self.covariance or self.regression
-        over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
-        over_rows = over_rows or ("moments over rows" if moments and self.mean_of == "rows" else "")
-        over_rows = over_rows or ('count="rows"' if self.count == "rows" else "")
+        over_rows = self._over_rows()
         if over_rows and self.rows_per_unit is None:
-            raise RequestError(
-                f"{over_rows} without rows_per_unit",
-                "a limit on the rows that count per person is needed",
+            what, rule = f"{over_rows} without rows_per_unit", "a limit on the rows that count per person is needed"
+            remedy = (
                 f"write {setting('rows_per_unit', 12)}, say, or as many as hardly anybody exceeds; or "
-                f"{setting('mean_of', 'units')} for the mean over people",
-                code="rows-per-unit-missing",
-                answer=over_rows,
+                f"{setting('mean_of', 'units')} for the mean over people"
             )
-        if self.groups_per_unit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
-            raise RequestError(
-                f"groups_per_unit={self.groups_per_unit} without groups",
-                "it applies only to groups",
-                f"declare them: {setting('by', ...)}",
-                code="groups-per-unit-without-groups",
-                groups_per_unit=self.groups_per_unit,
-            )
+            raise RequestError(what, rule, remedy, code="rows-per-unit-missing", answer=over_rows)
+        limit = self.groups_per_unit
+        if limit not in (None, 1) and not (self.by or self.histograms or self.proportions):
+            what, rule = f"groups_per_unit={limit} without groups", "it applies only to groups"
+            raise RequestError(what, rule, declare, code="groups-per-unit-without-groups", groups_per_unit=limit)
+
+    def _check_rows_are_people(self, unit: str | None) -> None:
+        """Refuse limits on the rows of a person where each has one."""
+        named = f"name the column that identifies people: {setting('unit', 'person')}"
+        if unit is None and self.person_columns:
+            rule = "they put together the rows of a person"
+            raise RequestError("person_columns without a unit", rule, named, code="person-columns-without-unit")
+        for name in ("rows_per_unit", "groups_per_unit", "values_per_unit"):
+            value = getattr(self, name)
+            if value in (None, 1):
+                continue
+            if self.person_columns:
+                what = f"{name}={value} beside person_columns"
+                rule, remedy = "with person_columns each person is one row, in one group", "leave it out"
+                raise RequestError(what, rule, remedy, code="limit-beside-person-columns", name=name, value=value)
+            what, rule = f"{name}={value} without a unit", "without a unit each row is a person"
+            raise RequestError(what, rule, named, code="limit-without-unit", name=name, value=value)
+
+    def _over_rows(self) -> str:
+        """What is asked about rows of which a person may have several; empty where nothing is."""
+        if self.means and self.mean_of == "rows":
+            return "means over rows"
+        if (self.variances or self.covariance or self.regression) and self.mean_of == "rows":
+            return "moments over rows"
+        return 'count="rows"' if self.count == "rows" else ""
 
     @property
     def is_over_rows(self) -> bool:
@@ -383,16 +293,16 @@ class Question(QuestionFields):
         """The same where every column has its bounds or values, beside it or said once; refuses what has none."""
         bounds, totals = ({} if isinstance(said, str) else said for said in (self.bounds, self.total_bounds))
         found: dict[str, Any] = {}
-        for name, read in READERS.items():
-            own = getattr(self, name)
+        for name, own in self._bounded().items():
             if name == "sums" and unit is not None:
                 found[name] = settle_totals(own, bounds, totals, self.rows_per_unit)
-            elif read in OF_BOUNDED:
+            else:
                 of_rows = totals if name == "sums" else {}  # where a row is a person, its total is the row
                 found[name] = settle_rows(name, own, {**of_rows, **bounds})
-            elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
-                cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
-                found[name] = settle_values(name, own, {**self.values, **cells})
+        for name in ("histograms", "proportions", "by"):
+            if isinstance(own := getattr(self, name), Mapping):
+                cells = {column: edges for column, edges in self.bins.items() if own.get(column, ()) is None}
+                found[name] = settle_values(name, own, {**cells, **self.values})
         if self.quantiles or self.medians:
             found["quantiles"] = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
             found["medians"] = {}
@@ -425,12 +335,83 @@ Question.__doc__ = f"{Question.__doc__}\n\n{described(Question)}\n"
 
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
+        rule, remedy = f"the number of declared {what} is {size}", f"write {setting(name, size)}, or less"
         raise RequestError(
-            f"{name}={value}",
-            f"the number of declared {what} is {size}",
-            f"write {setting(name, size)}, or less",
-            code="limit-exceeds-declared",
-            name=name,
-            value=value,
-            size=size,
+            f"{name}={value}", rule, remedy, code="limit-exceeds-declared", name=name, value=value, size=size
         )
+
+
+# The questions of a request: its own fields and those of each question; or, without questions, its answers taken apart:
+# sums, means and count together, each histogram by itself.
+
+ANSWERS = (*asked_by_field(), "medians", "count")
+"""The fields that ask for answers."""
+
+OF_COLUMNS = tuple(name for name in ANSWERS if name not in ("count", "marginals"))
+"""Those that map columns to something."""
+
+TOGETHER = "answers"
+"""The name of the sums, means and count of a request that has histograms too."""
+
+
+def joined_fields(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says for all questions and one of them itself, which comes first; both filters, all columns."""
+    fields = {**shared, **own}
+    if own.get("where") is not None and shared["where"] is not None:
+        for text in (shared["where"], own["where"]):
+            parse(text)  # each by itself: brackets of one must not close those of the other
+        fields["where"] = f"({shared['where']}) and ({own['where']})"
+    for which in ("columns", "person_columns"):
+        if own.get(which) and shared[which]:
+            fields[which] = joined_columns(shared[which], own[which])
+    for name in ("bounds", "total_bounds", "values", "bins"):
+        if isinstance(shared[name], Mapping) and isinstance(own.get(name), Mapping):
+            fields[name] = {**shared[name], **own[name]}
+    return fields | (_of_asked(shared, own) if own else {})
+
+
+def _of_asked(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says of missing values and of means, of the columns that a question asks for."""
+    named = [name for name in OF_COLUMNS if own.get(name)]
+    asked = {column for name in named for column in READERS[name](name, own[name])}
+    found: dict[str, Any] = {"complete": [c for c in read_complete("complete", shared["complete"]) if c in asked]}
+    for name, columns in (("missing", asked), ("mean_within", own.get("means") or ())):
+        if isinstance(shared[name], Mapping):
+            found[name] = {column: said for column, said in shared[name].items() if column in columns}
+    return without(found, own)
+
+
+def questions_apart(request: Fields) -> list[dict[str, Any]]:
+    """A request's own answers as questions; empty where it has no histograms."""
+    if not (request.histograms or request.proportions):
+        return []
+    declared = {**read_all_bins("bins", request.bins), **read_values("values", request.values)}
+    counted = [
+        (field, column, values)
+        for field in COUNTED
+        for column, values in settle_values(field, read_counted(field, getattr(request, field)), declared).items()
+    ]
+    none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
+    others = {name: getattr(request, name) for name in ANSWERS if name not in (*COUNTED, "count")}
+    longest = max((len(values) for _, _, values in counted if not is_found(values)), default=0)
+    apart: list[dict[str, Any]] = []
+    if any(others.values()) or (request.count and not longest):
+        apart.append({**none, **others, "count": request.count, "name": TOGETHER})
+    count = request.count and not apart  # else the first histogram brings the number of people
+    limit = request.values_per_unit
+    columns = [column for field, column, _ in counted if field == "histograms"]
+    for field, column, values in counted:
+        own = {**none, field: {column: values}, "name": column, "values_per_unit": limit}
+        if field == "proportions" and column in columns:
+            own["name"] = f"{column} shares"
+        if not is_found(values):
+            own |= {"count": count, "weights": "equal"}
+            count = False
+            if isinstance(limit, int) and limit <= longest:
+                own["values_per_unit"] = min(limit, len(values))
+        apart.append(own)
+    return apart
+
+
+COUNTED = ("histograms", "proportions")
+"""The fields that count the values of a column."""

@@ -5,41 +5,37 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gaussmith.checks import is_number
+from gaussmith.checks import is_number, repeated
 from gaussmith.engines.addresses import read_source, with_path, without_secrets
 from gaussmith.errors import GaussmithError, GuaranteeError, RequestError, meant_names, nearest
 from gaussmith.expressions.formulas import same_meaning
-from gaussmith.expressions.grammar import parse
 from gaussmith.notations import TOML, notation, setting, written_in
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
-from gaussmith.planning.joining import Questions, everybody_of, placed_again, scales_of
+from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
-from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described
+from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described, usual
 from gaussmith.requests.private_bins import plan_private
-from gaussmith.requests.private_bounds import ANSWERS, TOGETHER, questions_apart
-from gaussmith.requests.question import Question
+from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
-    READERS,
     fill_absent,
-    joined_columns,
     misplaced,
-    read_complete,
     read_guarantee,
     read_missing,
     read_toml,
+    read_unit,
     refuse_paths,
     refuse_unasked,
     refuse_unknown,
@@ -72,40 +68,6 @@ CLOSE = 1e-6
 """How close the guarantee comes to the least one, as a share of μ."""
 
 
-class AccuracyFirst:
-    """What a request says when accuracy is stated first."""
-
-    def guarantee_for(self, targets: Mapping[str, float], rows: int | None = None) -> Guarantee:
-        """The least ε at the stated δ (or μ, or ρ) at which no standard error exceeds its target.
-
-        Targets are standard errors in the units of the answers, as `plan.errors` states them (± at 95 % is 1.96 times
-        as much); means need an estimate of the number of rows. An answer of several questions keeps it in all.
-
-        >>> import gaussmith as gm
-        >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
-        >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
-        >>> round(least.epsilon, 2), least.delta
-        (0.87, 1e-06)
-        """
-        return least_guarantee(cast("Request", self), targets, rows)
-
-    def cost_of_missing(self) -> float:
-        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
-
-        Without it, `complete` would have to name every column. The same request is planned with that promise.
-        """
-        request = cast("Request", self)
-        plan = request.plan
-        asked = dict.fromkeys(name for query in plan.queries if query.row_rule for name in query.row_rule.present)
-        if not asked:
-            return 1.0
-        promised = [*request.complete, *(name for name in asked if name not in request.complete)]
-        questions = [dict(each.given() if isinstance(each, Question) else each) for each in request.questions]
-        for each in questions:
-            each.pop("complete", None)
-        return plan.total_variance / replace(request, complete=promised, questions=questions).plan.total_variance
-
-
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
     """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
 
@@ -114,25 +76,15 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
         if request.keys_first:
-            raise RequestError(
-                "targets beside keys_first",
-                "errors follow from the keys that are shown, which are not known before the release",
-                "leave keys_first out, or state a guarantee",
-                code="targets-beside-keys-first",
-            )
-        raise RequestError(
-            "targets beside private bounds",
-            "errors follow from bounds, which are not known before the release",
-            "give bounds, or state a guarantee",
-            code="targets-beside-private-bounds",
-        )
+            rule = "errors follow from the keys that are shown, which are not known before the release"
+            remedy = "leave keys_first out, or state a guarantee"
+            raise RequestError("targets beside keys_first", rule, remedy, code="targets-beside-keys-first")
+        what = "targets beside private bounds"
+        rule = "errors follow from bounds, which are not known before the release"
+        raise RequestError(what, rule, "give bounds, or state a guarantee", code="targets-beside-private-bounds")
     if any(limit is not None for limit in _limits(request)):
-        raise RequestError(
-            "targets beside error_at_most",
-            "both say how large an error may be",
-            "leave error_at_most out of the questions",
-            code="targets-beside-error-limits",
-        )
+        what, rule = "targets beside error_at_most", "both say how large an error may be"
+        raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
     mu = request.guarantee.mu * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
         stated = _as_stated(request.guarantee, mu * (1 + CLOSE / 2), wanted)
@@ -152,12 +104,8 @@ def _limits(request: Request) -> list[Any]:
 
 def _check_targets(targets: Any) -> dict[str, float]:
     if not isinstance(targets, Mapping) or not targets:
-        raise RequestError(
-            f"targets={targets!r}"[:120],
-            "they must map answers to standard errors",
-            'write {"age_mean": 0.5}',
-            code="targets-not-a-mapping",
-        )
+        rule = "they must map answers to standard errors"
+        raise RequestError(f"targets={targets!r}"[:120], rule, 'write {"age_mean": 0.5}', code="targets-not-a-mapping")
     for name, target in targets.items():
         if not (is_number(target) and 0 < target < math.inf):
             rule, remedy = "a target is a standard error above 0, in the units of the answer", "write 0.5"
@@ -169,11 +117,7 @@ def _excess(request: Request, targets: Mapping[str, float], rows: int | None) ->
     """The largest standard error over its target; refuses answers that are not asked for."""
     stated: dict[str, list[float]] = {}
     for question in request.plan:
-        needs_rows = any(
-            divided and str(name) in targets
-            for piece in question.pieces
-            for divided, name in zip(piece.answers.divided.tolist(), piece.names, strict=True)
-        )
+        needs_rows = not divided_names(question).isdisjoint(targets)
         errors = question.errors(rows if needs_rows or rows else 1)  # others do not depend on it
         for name, error in errors.items():
             stated.setdefault(str(name), []).append(float(error))
@@ -186,6 +130,16 @@ def _excess(request: Request, targets: Mapping[str, float], rows: int | None) ->
         rule, remedy = "it is public and has no error", "leave it out"
         raise RequestError("targets of public answers", rule, remedy, code="target-of-public-answer")
     return found
+
+
+def divided_names(question: Plan) -> set[str]:
+    """The answers whose error depends on a number of rows or people."""
+    return {
+        str(name)
+        for piece in question.pieces
+        for name, divided in zip(piece.names, piece.answers.divided.tolist(), strict=True)
+        if divided
+    }
 
 
 def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) -> Guarantee:
@@ -201,25 +155,17 @@ def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) ->
             return Guarantee(epsilon=epsilon, delta=guarantee.delta)
     except GuaranteeError:
         raise _out_of_reach(targets) from None
-    raise RequestError(
-        "targets that need no ε at this δ",
-        f"δ = {guarantee.delta:g} alone already allows smaller errors",
-        "state a smaller δ, or state the guarantee as μ",
-        code="targets-met-by-delta",
-    )
+    what, rule = "targets that need no ε at this δ", f"δ = {guarantee.delta:g} alone already allows smaller errors"
+    raise RequestError(what, rule, "state a smaller δ, or state the guarantee as μ", code="targets-met-by-delta")
 
 
 def _out_of_reach(targets: Mapping[str, float]) -> RequestError:
-    return RequestError(
-        f"targets {dict(targets)!r}"[:120],
-        "no guarantee that can be stated keeps them",
-        "allow larger errors, or ask about more rows",
-        code="targets-out-of-reach",
-    )
+    what, rule = f"targets {dict(targets)!r}"[:120], "no guarantee that can be stated keeps them"
+    return RequestError(what, rule, "allow larger errors, or ask about more rows", code="targets-out-of-reach")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request(AccuracyFirst, RequestFields):
+class Request(RequestFields):
     """A request about one table: its source, what to release and how well people are protected; the rest is optional.
 
     With `questions`, the other fields are defaults for all of them; if both have a filter, both apply
@@ -258,9 +204,8 @@ class Request(AccuracyFirst, RequestFields):
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
-        if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
-            what, rule = f"unit={self.unit!r}", "it must be the name of a column"
-            raise RequestError(what, rule, f"write {setting('unit', 'person')}", code="unit-not-a-name", unit=self.unit)
+        if self.unit is not None:
+            read_unit("unit", self.unit)
         staged, clipped = plan_private(self)
         object.__setattr__(self, "plan", self._plan(clipped) if staged is None else staged)
 
@@ -282,10 +227,39 @@ class Request(AccuracyFirst, RequestFields):
         for each in fields(self):
             if each.init and each.name != "source":
                 value = getattr(self, each.name)
-                usual = each.default if each.default_factory is MISSING else each.default_factory()
-                if not (type(value) is type(usual) and value == usual):
+                if not (type(value) is type(usual(each)) and value == usual(each)):
                     said.append((each.name, repr(value)))
         return said
+
+    def guarantee_for(self, targets: Mapping[str, float], rows: int | None = None) -> Guarantee:
+        """The least ε at the stated δ (or μ, or ρ) at which no standard error exceeds its target.
+
+        Targets are standard errors in the units of the answers, as `plan.errors` states them (± at 95 % is 1.96 times
+        as much); means need an estimate of the number of rows. An answer of several questions keeps it in all.
+
+        >>> import gaussmith as gm
+        >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
+        >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
+        >>> round(least.epsilon, 2), least.delta
+        (0.87, 1e-06)
+        """
+        return least_guarantee(self, targets, rows)
+
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        rules = [query.row_rule for query in self.plan.queries if query.row_rule is not None]
+        asked = [name for rule in rules for name in rule.present]
+        if not asked:
+            return 1.0
+        promised = list(dict.fromkeys([*self.complete, *asked]))
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
+        for each in questions:
+            each.pop("complete", None)
+        complete = replace(self, complete=promised, questions=questions).plan
+        return self.plan.total_variance / complete.total_variance
 
     def splits(self) -> list[dict[str, float]]:
         """How each question says that the guarantee is split: its share, or the errors that it may have."""
@@ -294,28 +268,8 @@ class Request(AccuracyFirst, RequestFields):
         return [{name: float(fields[name]) for name in split if fields.get(name) is not None} for fields in each]
 
     def _question(self, own: Mapping[str, Any]) -> Question:
-        """The request's own fields and those of a question, which come first; both filters and all derived columns."""
-        fields = {name: getattr(self, name) for name in SHARED} | dict(own)
-        if own.get("where") is not None and self.where is not None:
-            for text in (self.where, own["where"]):
-                parse(text)  # each by itself: brackets of one must not close those of the other
-            fields["where"] = f"({self.where}) and ({own['where']})"
-        for which in ("columns", "person_columns"):
-            if own.get(which) and getattr(self, which):
-                fields[which] = joined_columns(getattr(self, which), own[which])
-        named = [name for name in ANSWERS if name not in ("count", "marginals") and own.get(name)]
-        asked = {column for name in named for column in READERS[name](name, own[name])}
-        if own and "missing" not in own and isinstance(self.missing, Mapping):
-            fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
-        if own and "complete" not in own:
-            fields["complete"] = [column for column in read_complete("complete", self.complete) if column in asked]
-        if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
-            means = own.get("means", ())
-            fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        for name in ("bounds", "total_bounds", "values", "bins"):
-            shared = getattr(self, name)
-            if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
-                fields[name] = {**shared, **own[name]}
+        """The request's own fields and those of a question, settled."""
+        fields = joined_fields({name: getattr(self, name) for name in SHARED}, own)
         question = Question(**ask_found_values(fields, self.unit))
         return question.settled(None if question.person_columns else self.unit)
 
@@ -325,7 +279,8 @@ class Request(AccuracyFirst, RequestFields):
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        return self._named_questions() if self.questions or len(questions_apart(self)) > 1 else [self._question({})]
+        several = self.questions or questions_apart(self)
+        return self._named_questions(several) if self.questions or len(several) > 1 else [self._question({})]
 
     @single_threaded()
     def _plan(self, clipped: Fraction) -> Plan:
@@ -339,69 +294,67 @@ class Request(AccuracyFirst, RequestFields):
     def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
         """The plan of these questions, which state their limits."""
         check_found(questions, self.neighbours, self.keys_delta)
-        shared = any(question.share is not None for question in questions)
-        finding = [i for i, question in enumerate(questions) if question.finds]
-        filled = [never_missing_in(question, self.source) for question in questions]
-        plain = [(i, question) for i, question in enumerate(questions) if i not in finding]
-        owners = [(i, part) for i, question in plain for part in parts_of(question, filled[i])]
-        sets = merge([part for _, part in owners], apart=shared)
-        parts = [unite([owners[k][1] for k in members]) for members in sets]
-        at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
-        asking = [{owners[k][0] for k in members} for members in sets]
-        guarantee, spent, checks = self.guarantee, [], []
+        guarantee, checks = self.guarantee, []
         if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
             checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
             guarantee, sliver = split_sliver(self.guarantee, float(clipped))
+        finding = [i for i, question in enumerate(questions) if question.finds]
         if finding:
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
-            guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
-        queries: list[Query] = []
-        if plain:
-            queries = (
-                self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
-            )
-        places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
-        parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
-        for which, (i, share, kappa) in enumerate(spent):
-            found = found_parts(questions[i], self.unit, filled[i])
-            places[i], parts_in[i] = [(len(queries) + k, part) for k, part in enumerate(found)], found
-            queries += plan_found(questions[i], found, self.unit, share, kappa, which)
-        slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
+            guarantee = rest or self.guarantee
+        queries, places = self._together(questions, guarantee)
+        for which, i in enumerate(finding):
+            found = found_parts(questions[i], self.unit, never_missing_in(questions[i], self.source))
+            places[i] = slot_of(questions[i], found, [(len(queries) + k, part) for k, part in enumerate(found)])
+            queries += plan_found(questions[i], found, self.unit, own[which], kappas[which], which)
+        slots = [places[i] for i in range(len(questions))]
         if checks:
             slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
             slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
             diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
             queries = beside(queries, diagnose, float(clipped))
-        made = Plan(
-            self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=cast("About | None", self.about)
-        )
+        about = cast("About | None", self.about)
+        made = Plan(self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=about)
         if not made.noises:
             raise refused_count()
         return made.certified()
 
+    def _together(self, questions: Sequence[Question], guarantee: Guarantee) -> tuple[list[Query], dict[int, Slot]]:
+        """The queries of the questions about declared groups, or none, and where the answers of each are in them."""
+        declared = {i: question for i, question in enumerate(questions) if not question.finds}
+        own = {i: parts_of(question, never_missing_in(question, self.source)) for i, question in declared.items()}
+        owners, parts = [i for i, each in own.items() for _ in each], [part for each in own.values() for part in each]
+        if any(question.share is not None for question in questions):
+            at = {part: (k, part) for k, part in enumerate(parts)}
+            queries = self._shared(questions, own, guarantee)
+        else:
+            sets = merge(parts, self.unit)
+            united = [unite([parts[k] for k in members]) for members in sets]
+            at = {parts[k]: (j, united[j]) for j, members in enumerate(sets) for k in members}
+            queries = self._tied(united, [{owners[k] for k in members} for members in sets], guarantee)
+        return queries, {i: slot_of(questions[i], each, [at[part] for part in each]) for i, each in own.items()}
+
     def _shared(
-        self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
+        self, questions: Sequence[Question], own: Mapping[int, Sequence[Part]], guarantee: Guarantee
     ) -> list[Query]:
         """The queries of the parts of each question, at the share of the guarantee that was given for it.
 
         A question whose answers are all public takes no share.
         """
-        plain = [i for i, question in enumerate(questions) if not question.finds]
-        own = {i: [k for k, owners in enumerate(asking) if i in owners] for i in plain}
-        noisy = plain
-        if self.neighbours != ADD_REMOVE:
-            alone = [plan_part(part, self.unit, guarantee, self.neighbours) for part in parts]
-            noisy = [i for i in plain if not all(alone[k].is_public for k in own[i])]
+
+        def is_public(part: Part) -> bool:
+            return plan_part(part, self.unit, guarantee, self.neighbours).is_public
+
+        noisy = [i for i in own if self.neighbours == ADD_REMOVE or not all(map(is_public, own[i]))]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i in plain:
-            held = own[i]
-            made = self._tied([parts[k] for k in held], [asking[k] for k in held], shares.get(i, guarantee))
-            queries += made[: len(held)]
-            people += made[len(held) :]
+        for i, parts in own.items():
+            made = self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee))
+            queries += made[: len(parts)]
+            people += made[len(parts) :]
         return placed_again(queries, people)
 
     def _tied(
@@ -415,51 +368,29 @@ class Request(AccuracyFirst, RequestFields):
         def plan_alone(i: int, share: Guarantee) -> Query:
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
+        if not parts:
+            return []
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
-        if len(alone) == 1 and not any(limits) and self.neighbours == ADD_REMOVE and alone[0].held == 1:
+        limited = any(limits)
+        if len(alone) == 1 and not limited and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
         rules = [query.row_rule for query in alone if query.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         scales = [worth * scale for scale in scales_of(alone, asking)]
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
-        if not any(limits):
-            return together.queries()
-        from gaussmith.planning.joining import queries_within
+        return queries_within(together, limits) if limited else together.queries()
 
-        return queries_within(together, limits)
-
-    def _named_questions(self) -> list[Question]:
-        questions: list[Question] = []
-        for number, own in enumerate(self.questions or questions_apart(self), start=1):
-            if isinstance(own, Question):
-                own = own.given()
-            if not isinstance(own, Mapping):
-                rule, remedy = "a question must be a table", f"write {setting('question')} and what it asks"
-                raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
-            for key in own:
-                if key not in Question.field_names():
-                    raise RequestError(
-                        f"unknown key {key!r} in question {number}",
-                        *_misplaced_in_question(str(key), own),
-                        code="unknown-key-in-question",
-                        key=key,
-                        question=number,
-                    )
-            named = {"name": str(number), **own}
-            question = self._question(named)
-            if any(question.name == other.name for other in questions):
-                what, rule = f"two questions named {question.name!r}", "every question needs its own name"
-                raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
-            questions.append(question)
+    def _named_questions(self, asked: Sequence[Any]) -> list[Question]:
+        own = [_question_table(each, number) for number, each in enumerate(asked, start=1)]
+        questions = [self._question({"name": str(number), **each}) for number, each in enumerate(own, start=1)]
+        if (twice := repeated(question.name for question in questions)) is not None:
+            what, rule = f"two questions named {twice!r}", "every question needs its own name"
+            raise RequestError(what, rule, "rename one", code="question-name-twice", name=twice)
         if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
-            raise RequestError(
-                f"unit={self.unit!r} is derived in several ways",
-                "one column names the people of all questions",
-                "derive it once, above the questions",
-                code="unit-derived-in-several-ways",
-                unit=self.unit,
-            )
+            what = f"unit={self.unit!r} is derived in several ways"
+            rule, remedy = "one column names the people of all questions", "derive it once, above the questions"
+            raise RequestError(what, rule, remedy, code="unit-derived-in-several-ways", unit=self.unit)
         refuse_unasked([*read_missing("missing", self.missing), *self.complete], self.mean_within, questions)
         return questions
 
@@ -473,24 +404,42 @@ class Request(AccuracyFirst, RequestFields):
     @written_in(TOML)
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:
         """The request in a mapping with the keys of a TOML request."""
-        for key in fields:
-            if key not in (*KEYS, "neighbors"):
-                raise unknown_key(str(key), fields, KEYS)
-        if "neighbors" in fields and "neighbours" in fields:
-            what, rule = "both neighbours and neighbors", "these are two spellings of one field"
-            raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
-        if "source" not in fields:
-            raise _no_source()
+        _check_keys(fields)
         source = fields["source"]
         path = read_source(source).data
         if beside is not None and isinstance(path, str) and "://" not in path:
             source = with_path(source, str(beside / os.path.expanduser(path)))  # an absolute path stays as it is
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
-        if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
+        if not isinstance(questions, list | tuple):
             remedy = f"write {setting('question')} with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
+
+
+def _check_keys(fields: Mapping[str, Any]) -> None:
+    for key in fields:
+        if key not in (*KEYS, "neighbors"):
+            raise unknown_key(str(key), fields, KEYS)
+    if "neighbors" in fields and "neighbours" in fields:
+        what, rule = "both neighbours and neighbors", "these are two spellings of one field"
+        raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
+    if "source" not in fields:
+        raise _no_source()
+
+
+def _question_table(own: Any, number: int) -> Mapping[str, Any]:
+    """What a question says itself."""
+    if isinstance(own, Question):
+        return own.given()
+    if not isinstance(own, Mapping):
+        rule, remedy = "a question must be a table", f"write {setting('question')} and what it asks"
+        raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
+    for key in own:
+        if key not in Question.field_names():
+            what, code = f"unknown key {key!r} in question {number}", "unknown-key-in-question"
+            raise RequestError(what, *_misplaced_in_question(str(key), own), code=code, key=key, question=number)
+    return own
 
 
 Request.__doc__ = f"{Request.__doc__}\n\n{described(Request)}\n"
@@ -563,13 +512,10 @@ def _refusal(
         for i, (m, price) in enumerate(zip(choices, prices, strict=True))
     ]
     told = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    rule = f"a person may {may}, and counts in at most so many: those with the most of their rows"
+    remedy = f"write {setting(limit, choices[0])}{told.removeprefix(str(choices[0]))}"
     return RequestError(
-        f"{what} with a unit, without {limit}",
-        f"a person may {may}, and counts in at most so many: those with the most of their rows",
-        f"write {setting(limit, choices[0])}{told.removeprefix(str(choices[0]))}",
-        code="limit-not-given",
-        limit=limit,
-        size=size,
+        f"{what} with a unit, without {limit}", rule, remedy, code="limit-not-given", limit=limit, size=size
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain, Problem, rows_of
+from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
@@ -104,13 +104,13 @@ class Part:
 
     def place_of(self, asked: AskedAnswer) -> list[int]:
         """Where the answers to this are in the query."""
-        start = sum(_size(each) for each in self.asked[: self.asked.index(asked)])
-        return list(range(start, start + _size(asked)))
+        start = sum(each.size for each in self.asked[: self.asked.index(asked)])
+        return list(range(start, start + asked.size))
 
     @property
     def count_place(self) -> int:
         """Where the count is in the query: after all that is asked."""
-        return sum(map(_size, self.asked))
+        return sum(each.size for each in self.asked)
 
     @property
     def reading(self) -> Any:
@@ -119,10 +119,6 @@ class Part:
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
             self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
         )  # fmt: skip
-
-
-def _size(asked: AskedAnswer) -> int:
-    return STATISTICS[asked.kind].size_of(asked)
 
 
 def asked_of(question: Question) -> list[AskedAnswer]:
@@ -180,13 +176,13 @@ def count_alone(question: Question, count: bool | str) -> Part:
 def _domain_of(asked: AskedAnswer, question: Question, never_missing: Container[str]) -> Key:
     known = STATISTICS[asked.kind]
     present = tuple(name for name in present_for(asked, question) if name not in never_missing)
-    return known.over, known.shares_domain(asked), present
+    alone = None if known.over in (NUMBERS, MOMENTS) else asked.arguments  # others have a domain of their own
+    return known.over, alone, present
 
 
 def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
     """The columns in which a row must have a value to be read for this, unless their type says that it has one."""
-    known = STATISTICS[asked.kind]
-    return tuple(sorted({name for name in known.columns_present(asked) if question.skips(name)}))
+    return tuple(sorted({name for name in asked.present if question.skips(name)}))
 
 
 def never_missing_in(question: Question, source: Any) -> frozenset[str]:
@@ -244,12 +240,15 @@ def _some(weights: Any, at: Sequence[int]) -> Any:
     return [weights.get(i, 1.0) for i in at] if isinstance(weights, dict) else weights
 
 
-def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
-    """Which parts are one query: those that read the same rows for the same domain; in order. `apart`: each is."""
+def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
+    """Which parts are one query: those that read the same rows for the same domain; in order.
+
+    A person's total and mean of one column go together, so that no law on one query may take them as independent.
+    """
     sets: list[list[int]] = []
     for i, part in enumerate(parts):
-        alike = (members for members in sets if all(_alike(part, parts[j]) for j in members))
-        members = None if apart else next(alike, None)
+        alike = (members for members in sets if all(_alike(part, parts[j], unit) for j in members))
+        members = next(alike, None)
         if members is None:
             sets.append([i])
         else:
@@ -257,13 +256,16 @@ def merge(parts: Sequence[Part], apart: bool = False) -> list[list[int]]:
     return sets
 
 
-def _alike(one: Part, other: Part) -> bool:
+def _alike(one: Part, other: Part, unit: str | None) -> bool:
     """Whether two parts can be one query: the same rows read alike, weights by rule, counts of one kind."""
     if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
     shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
+    ways = {(c.name, each.kind) for part in (one, other) for each in part.asked for c in each.columns}
+    if unit is not None and any(sum(name == column for name, _ in ways) > 1 for column in shared):
+        return False
     promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
 
@@ -330,7 +332,7 @@ class Translated:
     missing: Mapping[str, float]
     neighbours: str
     filtered: bool
-    """Whether who is in the records is secret, though n is public."""
+    """Whether who is in the records is secret, though n is public, and nobody's absence is a record of the domain."""
     drawn: dict[Hashable, Query] = field(default_factory=dict)
     """The query at the last guarantee."""
 
@@ -422,7 +424,7 @@ def translate(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    if find is not None and made.domain.records_are_rows:
+    if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
             "they are over rows in declared groups only",
@@ -454,10 +456,12 @@ def translate(
     row_rule = replace(row_rule, **made.rule)
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
-        named = zip(made.domain.names or (), made.made, strict=False)
+        names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
+        named = zip(names, made.made, strict=False)
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
         missing = {**_in_both(made), **missing}
-    return Translated(made, groups, row_rule, missing, neighbours, filtered)
+    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
+    return Translated(made, groups, row_rule, missing, neighbours, filtered and not none)
 
 
 def _groups_of(part: Part, domain: Domain) -> Groups:
@@ -482,7 +486,7 @@ def _in_both(made: Assembled) -> dict[str, float]:
     if features.is_linear or not features.size:
         return {}
     ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
-    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
+    return {domain.name(j): float(domain.means.middles[j]) for j in ways[0] & ways[1]}
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

@@ -16,7 +16,17 @@ from gaussmith.domains.workloads import Names
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Matrix
-from gaussmith.statistics.statistic import ONE, Noisy, Statistic
+from gaussmith.statistics.mean import largest_distances, stated_means, stating
+from gaussmith.statistics.regression import Slopes
+from gaussmith.statistics.statistic import (
+    MOMENTS,
+    ONE,
+    Noisy,
+    Statistic,
+    combined_rows,
+    counts_records,
+    linear_variances,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +72,7 @@ class Answers:
     @property
     def count(self) -> bool:
         """Whether the number of records is an answer; it is the last one then."""
-        return any(each.counts_records for each in self.statistics)
+        return any(counts_records(each) for each in self.statistics)
 
     @property
     def size(self) -> int:
@@ -97,7 +107,7 @@ class Answers:
     @cached_property
     def stated(self) -> npt.NDArray[np.bool_]:
         """Of which answers it is stated between which numbers they lie."""
-        return np.concatenate([each.stated for each in self.statistics])
+        return np.concatenate([stated_means(each) for each in self.statistics])
 
     @cached_property
     def leads(self) -> Places:
@@ -113,12 +123,16 @@ class Answers:
         """The feature that an answer (n times a mean) is; the number of records is the last. None: it mixes several."""
         ((statistic, (at,)),) = self._pieces([i])
         lead = int(statistic.places[at, 0])
-        return None if statistic.mixes else self.features.size if lead == ONE else lead
+        first, *rest = statistic.coefficients
+        if statistic.over == MOMENTS or first != 1 or any(rest):
+            return None
+        return self.features.size if lead == ONE else lead
 
     def noise_row(self, i: int, rows: Matrix) -> Array:
         """An answer (n times a mean) as a combination of independent noises, from those of all features."""
         ((statistic, (at,)),) = self._pieces([i])
-        return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in statistic.terms(at) if c))
+        terms = zip(statistic.factors[at].tolist(), statistic.places[at].tolist(), strict=True)
+        return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in terms if c))
 
     def averaged_variances(self, noisy: Noisy) -> Array:
         """Of all answers in order, on average over where they may lie."""
@@ -132,19 +146,19 @@ class Answers:
     def largest_distances(self, domain: Domain) -> Array:
         """The largest distance of each mean from its middle; 0 for other answers."""
         limits = self._limits(domain)
-        return self._joined([each.largest_distances(limits) for each in self.statistics])
+        return self._joined([largest_distances(each, limits) for each in self.statistics])
 
     def _limits(self, domain: Domain) -> Callable[[Places], Array]:
-        return lambda places: domain.mean_distances[self.features.index[places]]
+        return lambda places: domain.means.distances[self.features.index[places]]
 
     def limits(self, domain: Domain) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from the bounds alone; infinite where anywhere."""
         index, far = self.features.index, np.inf
-        middles, distances = domain.middles, domain.mean_distances
-        low, high = middles - distances, middles + distances
+        means = domain.means
+        low, high = means.middles - means.distances, means.middles + means.distances
         if free_marks(domain) is not None:
             low, high = np.zeros_like(low), np.ones_like(high)
-        elif not domain.bounds_every_record:
+        elif not means.holds_always:
             low, high = np.full_like(low, -far), np.full_like(high, far)
         found = [each.limits(lambda at: low[index[at]], lambda at: high[index[at]]) for each in self.statistics]
         return self._joined([ends[0] for ends in found]), self._joined([ends[1] for ends in found])
@@ -156,7 +170,7 @@ class Answers:
 
     def stating(self, within: Mapping[str, tuple[float, float]]) -> Answers:
         """The same answers where it is stated, by name, between which numbers some means lie."""
-        return replace(self, statistics=tuple(each.stating(within) for each in self.statistics)) if within else self
+        return replace(self, statistics=tuple(stating(each, within) for each in self.statistics)) if within else self
 
     def averaged_total(self, noisy: Noisy) -> float:
         """The weighted total of the variances of all answers; that of all features at their worth, but for rounding."""
@@ -166,9 +180,9 @@ class Answers:
     def averaged_covariance(self, noisy: Noisy) -> Array:
         """Of the noise in all answers in order, on average over where they may lie; n times a divided one."""
         dense = noisy.rows.dense()
-        rows = np.vstack([each.combined_rows(noisy, dense) for each in self.statistics])
+        rows = np.vstack([combined_rows(each, noisy, dense) for each in self.statistics])
         found = rows @ rows.T * noisy.unit
-        linear = self._joined([each.linear_variances(noisy) for each in self.statistics])
+        linear = self._joined([linear_variances(each, noisy) for each in self.statistics])
         at = np.arange(len(self))
         found[at, at] += self.averaged_variances(noisy) - linear
         return np.asarray(found)
@@ -182,14 +196,9 @@ class Answers:
         found = np.zeros((len(self), noisy.features.shape[-1]))
         start = 0
         for each in self.statistics:
-            if (every := each.whole_gradient(noisy)) is not None:
-                found[start : start + len(every)] = every
-                start += len(every)
-                continue
-            parts = each.gradient(noisy)
-            for k, places in enumerate(each.places.T):
-                kept = np.flatnonzero((places >= 0) | noisy.has_noisy_count)
-                found[start + kept, places[kept]] += parts[kept, k]
+            places, parts = each.gradient(noisy)
+            row, k = np.nonzero((places >= 0) | noisy.has_noisy_count)
+            np.add.at(found, (start + row, places[row, k]), parts[row, k])
             start += len(each.weights)
         return found
 
@@ -223,7 +232,8 @@ class Answers:
         Without features nothing may be asked: people are counted for the noise of others.
         """
         return (len(self) > 0 or self.features.size == 0) and all(
-            each.places.shape == (len(each.weights), each.width)
+            len(each.places) == len(each.weights)
+            and each.has_width(each.places.shape[1])
             and len(each.names) == len(each.weights)
             and bool(((each.places >= ONE) & (each.places < self.features.size)).all())
             for each in self.statistics
@@ -236,14 +246,12 @@ class Answers:
 
 def _worth(statistics: Sequence[Statistic], size: int) -> tuple[Array, float]:
     """What the squared error of each feature is worth to all of these, and that of the number of records."""
-    if len(statistics) == 1 and statistics[0].is_whole(size):
-        return statistics[0].weights, 0.0
+    first = statistics[0] if len(statistics) == 1 else None
+    if first is not None and first.coefficients == (1.0,) and np.array_equal(first.places[:, 0], np.arange(size)):
+        return first.weights, 0.0
     found, count = np.zeros(size), 0.0
     for statistic in statistics:
-        if (every := statistic.whole_worth(size)) is not None:
-            found += every
-            continue
-        for places, worth in zip(statistic.places.T, statistic.worth().T, strict=True):
+        for places, worth in statistic.worth(size):
             counts = places == ONE
             count += float(worth[counts].sum())
             found += np.bincount(places[~counts], weights=worth[~counts], minlength=size)
@@ -252,7 +260,7 @@ def _worth(statistics: Sequence[Statistic], size: int) -> tuple[Array, float]:
 
 def check_fewest(answers: Answers, rows: float | None) -> None:
     """Refuse an estimate of the number of rows with which an answer would not be defined."""
-    fewest = max(each.fewest for each in answers.statistics)
+    fewest = max((each.columns + 1 for each in answers.statistics if isinstance(each, Slopes)), default=1)
     if rows is not None and rows < fewest:
         raise PlanError(
             f"a regression with {fewest} coefficients over rows={rows:g}",

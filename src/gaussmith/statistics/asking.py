@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain
+from gaussmith.domains.domain import Domain, check_coordinates, check_workload
 from gaussmith.domains.features import (
     BoundedColumn,
     FeatureProduct,
@@ -27,7 +27,7 @@ from gaussmith.errors import PlanError, RequestError, counted, damaged_plan, nea
 from gaussmith.numerics.exact import Array
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.covariance import Covariances, Variances
-from gaussmith.statistics.mean import read_mean_within
+from gaussmith.statistics.mean import read_mean_within, stating
 from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.registry import STATISTICS, asked_of_coordinates
 from gaussmith.statistics.regression import Slopes
@@ -56,14 +56,14 @@ def ask(
     asked = _ask(domain, answers, count, weights)
     if mean_within is None:
         return asked
-    if not (asked.any_divided and domain.means_vary_alone):
+    if not (asked.any_divided and domain.means.vary_alone):
         raise PlanError(
             "mean_within where there is no mean within bounds of its own",
             "it says where the means of columns with bounds lie",
             "leave it out; a ball may have a smaller radius, and GaussianData has a mean_within of its own",
             code="mean-within-without-bounds",
         )
-    low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
+    low, high = domain.means.middles - domain.means.distances, domain.means.middles + domain.means.distances
     names = [name for each in asked.statistics if each.divided for name in each.names]
     bounds = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
     return asked.stating(read_mean_within(mean_within, bounds))
@@ -71,11 +71,11 @@ def ask(
 
 def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
     if isinstance(answers, Rows):
-        domain.check_workload(answers)
+        check_workload(domain, answers)
         answers = answers.matrix
     if isinstance(answers, Runs | Marginals):
         return ask_workload(domain, answers, count, weights)
-    domain.check_coordinates()
+    check_coordinates(domain)
     counted = [Count.of_records()] if count else []
     if not isinstance(answers, str):
         matrix = _matrix(answers, domain.dimension)
@@ -129,12 +129,15 @@ def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, 
 
 def ground_of(domain: Domain, features: Features) -> Ground:
     """What features are measured from, and how far from it a mean may lie."""
-    return (lambda places: domain.middles[features.index[places]], lambda places: domain.spread[features.index[places]])
+    return (
+        lambda places: domain.means.middles[features.index[places]],
+        lambda places: domain.means.squares[features.index[places]],
+    )
 
 
 def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weights: Any) -> Answers:
     """The answers of a workload over cells; of marginals, `weights` has one number per marginal."""
-    domain.check_workload(workload)
+    check_workload(domain, workload)
     size, given = workload.size, workload.weighted
     numbers, label = read_weights(weights, np.ones(given), given)
     each = workload.spread_weights(numbers, label != "given")
@@ -435,7 +438,7 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
     inside = places.ndim == 2 and len(places) == len(names) == len(weights) and known.has_width(places.shape[1])
     if not (inside and ((places >= ONE) & (places < features.size)).all() and (weights > 0).all()):
         raise damaged_plan("a statistic without its features")
-    return known.placed(names, places, weights, ground_of(domain, features)).stating(_stated(fields, names))
+    return stating(known.placed(names, places, weights, ground_of(domain, features)), _stated(fields, names))
 
 
 def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:

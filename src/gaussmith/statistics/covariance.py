@@ -15,6 +15,7 @@ from gaussmith.statistics.moment import (
     MEAN_SQUARE,
     NUMBER_SQUARE,
     REFERENCE,
+    Covariance,
     Moment,
     Ratio,
     bounded,
@@ -39,7 +40,8 @@ class Covariances(Moment):
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The covariance of every two columns, then the correlations."""
         pairs = list(itertools.combinations(bounded(wanted), 2))
-        return [AskedAnswer(kind, pair, tuple(wanted)) for kind in ("covariance", "correlation") for pair in pairs]
+        every, kinds = tuple(wanted), ("covariance", "correlation")
+        return [AskedAnswer(kind, pair, present=every) for kind in kinds for pair in pairs]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -53,7 +55,7 @@ class Covariances(Moment):
         a, b = self.halves[:, 1] ** 2, self.halves[:, 2] ** 2
         return np.column_stack([np.ones(len(a)), MEAN_SQUARE * b, MEAN_SQUARE * a, NUMBER_SQUARE / 5 * a * b])
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         over, slopes = centred_product(x, covariance, 0, 1, 2, np.zeros(len(self.weights)))
         n = x[..., -1]
         return Ratio(over, n, slopes, number_slopes(x), n > 0)
@@ -105,7 +107,7 @@ class Correlations(Moment):
     def lead_scales(self) -> Array:
         return np.asarray(1.0 / (REFERENCE**2 * self.halves[:, 3] * self.halves[:, 4]))
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         nothing = np.zeros(len(self.weights))
         over, slopes = centred_product(x, covariance, 0, 3, 4, nothing)
         a, of_a = centred_product(x, covariance, 1, 3, 3, -self.middles[:, 1])
@@ -141,7 +143,8 @@ class Variances(Moment):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The variance of each column, then the standard deviations."""
-        return [AskedAnswer(kind, (column,)) for kind in ("variance", "sd") for column in bounded(wanted)]
+        kinds, columns = ("variance", "sd"), bounded(wanted)
+        return [AskedAnswer(kind, (each,), present=(each.name,)) for kind in kinds for each in columns]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -154,7 +157,7 @@ class Variances(Moment):
         half = self.halves[:, 1] ** 2
         return np.column_stack([np.ones(len(half)), 4 * MEAN_SQUARE * half, NUMBER_SQUARE * half**2])
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         over, slopes = centred_product(x, covariance, 0, 1, 1, -self.middles[:, 0])
         n = x[..., -1]
         return Ratio(over, n, slopes, number_slopes(x), (n > 0) & (over > 0))

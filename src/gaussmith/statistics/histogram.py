@@ -23,17 +23,8 @@ class Histograms(Statistic):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The column and its declared values."""
-        return [AskedAnswer(cls.kind, (), (column, *_declared(values))) for column, values in wanted.items()]
-
-    @classmethod
-    def size_of(cls, asked: AskedAnswer) -> int:
-        """One for each value."""
-        return len(asked.arguments[1])
-
-    @classmethod
-    def shares_domain(cls, asked: AskedAnswer) -> Any:
-        """Each histogram has cells of its own."""
-        return asked.arguments
+        declared = [(column, *_declared(values)) for column, values in wanted.items()]
+        return [AskedAnswer(cls.kind, (), each, size=len(each[1])) for each in declared]
 
     @staticmethod
     def labels(column: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -71,13 +62,3 @@ class Diagnosis(Histograms):
     field = None
     over = LIMITS
     counts_beside = False
-
-    @classmethod
-    def size_of(cls, asked: AskedAnswer) -> int:
-        """One for each cell."""
-        return len(asked.arguments[0])
-
-    @classmethod
-    def shares_domain(cls, asked: AskedAnswer) -> Any:
-        """Each has cells of its own."""
-        return asked.arguments

@@ -57,36 +57,20 @@ class Means(Statistic):
         return cls(names, places, weights, middles(places[:, 0]), spread(places[:, 0]))
 
     @property
-    def allowances(self) -> Array:
-        return np.column_stack([np.zeros(len(self.spread)), self.spread])
+    def squares(self) -> Array:
+        return np.column_stack([np.ones(len(self.spread)), self.spread])
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
         chosen, some = super().picked(at, places), list(at)
         within = None if self.within is None else self.within[some]
         return replace(chosen, middles=self.middles[some], spread=self.spread[some], within=within)
 
-    def largest_distances(self, limits: Callable[[Places], Array]) -> Array:
-        """Up to the farther bound; or to the farther end of where it is stated to lie."""
-        distances = limits(self.places[:, 0])
-        if self.within is None:
-            return distances
-        return np.asarray(np.minimum(distances, np.abs(self.within - self.middles[:, None]).max(axis=1)))
-
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """Var N + 2u|Cov| + u² Var D at the largest distance u."""
         over, below = self.places.T
-        farthest = self.largest_distances(limits)
+        farthest = largest_distances(self, limits)
         crossed = 2 * farthest * np.abs(noisy.covariance(over, below))
         return np.asarray(noisy.variance(over) + crossed + farthest * farthest * noisy.variance(below))
-
-    @property
-    def stated(self) -> npt.NDArray[np.bool_]:
-        return super().stated if self.within is None else np.asarray(np.isfinite(self.within).all(axis=1))
-
-    def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
-        anywhere = (-np.inf, np.inf)
-        stated = np.array([within.get(name, anywhere) for name in self.names], float).reshape(-1, 2)
-        return replace(self, within=stated if np.isfinite(stated).any() else None)
 
     def to_dict(self) -> dict[str, Any]:
         if self.within is None:
@@ -129,11 +113,11 @@ class Means(Statistic):
             low, high = np.where(ratio[1] > 0, low, -np.inf), np.where(ratio[1] > 0, high, np.inf)
         return self.middles + low, self.middles + high
 
-    def gradient(self, noisy: Noisy) -> Array:
+    def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
         """1/D for the numerator, −N/D² for the denominator."""
         over, below = (noisy.at(places) for places in self.places.T)
         below = np.where(below == 0, np.nan, below)  # no error to speak of
-        return np.column_stack([1 / below, -over / below**2])
+        return self.places, np.column_stack([1 / below, -over / below**2])
 
     def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
         return np.array([1.0, 0.0]), np.array([0.0, 1.0]), float(self.middles[at])
@@ -142,6 +126,33 @@ class Means(Statistic):
         """A mean lies within the bounds of its column."""
         places = self.places[:, 0]
         return lowest(places), highest(places)
+
+
+def largest_distances(statistic: Statistic, limits: Callable[[Places], Array]) -> Array:
+    """The largest distance of each mean from its middle, up to the farther bound or where it is stated to lie; 0 for
+    other answers. `limits` are those of features."""
+    if not isinstance(statistic, Means):
+        return np.zeros(len(statistic.weights))
+    distances = limits(statistic.places[:, 0])
+    if statistic.within is None:
+        return distances
+    return np.asarray(np.minimum(distances, np.abs(statistic.within - statistic.middles[:, None]).max(axis=1)))
+
+
+def stated_means(statistic: Statistic) -> npt.NDArray[np.bool_]:
+    """Of which answers it is stated between which numbers they lie."""
+    if not isinstance(statistic, Means) or statistic.within is None:
+        return np.zeros(len(statistic.weights), bool)
+    return np.asarray(np.isfinite(statistic.within).all(axis=1))
+
+
+def stating(statistic: Statistic, within: Mapping[str, tuple[float, float]]) -> Statistic:
+    """The same where it is stated, by name, between which numbers means lie; other answers cannot use it."""
+    if not isinstance(statistic, Means):
+        return statistic
+    anywhere = (-np.inf, np.inf)
+    stated = np.array([within.get(name, anywhere) for name in statistic.names], float).reshape(-1, 2)
+    return replace(statistic, within=stated if np.isfinite(stated).any() else None)
 
 
 def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:

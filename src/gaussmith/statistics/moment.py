@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gaussmith.domains.features import BoundedColumn, Places
 from gaussmith.numerics.exact import Array
 from gaussmith.statistics.mean import delta_intervals, fieller_intervals, ratio_errors
-from gaussmith.statistics.statistic import MOMENTS, ONE, AskedAnswer, Ground, Noisy, Statistic
+from gaussmith.statistics.statistic import MOMENTS, ONE, Ground, Noisy, Statistic
 
 REFERENCE = 0.3
 """The standard deviation, as a share of the half range, at which errors of ratios are stated before a release."""
@@ -33,6 +33,10 @@ chosen: a mean within the middle half."""
 
 NUMBER_SQUARE = 0.05
 """What the number of records is worth beside a square, for which noise is chosen; a fifth of it beside a product."""
+
+
+Covariance = Callable[[Sequence[int]], Array]
+"""Of the noise in some needs of each answer, with each other: answers × some × some."""
 
 
 class Ratio(NamedTuple):
@@ -59,15 +63,6 @@ class Moment(Statistic):
     """What each need is measured from: answers × needs, 0 for the number of records."""
     halves: Array
     """Half the range of each need, in its own units: answers × needs, 1 for the number of records."""
-
-    @classmethod
-    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
-        """Of answers that are asked together all columns, so that they are about the same records."""
-        return asked.arguments or super().columns_present(asked)
-
-    @classmethod
-    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
-        return super().name_of(columns)
 
     @classmethod
     def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
@@ -97,38 +92,17 @@ class Moment(Statistic):
     def leads(self) -> Places:
         return np.full(len(self.weights), self.lead)
 
-    def worth(self) -> Array:
-        return np.asarray(self.weights[:, None] * self.squares)
-
-    def is_whole(self, size: int) -> bool:
-        return False
-
-    def averaged_variances(self, noisy: Noisy) -> Array:
-        found = np.zeros(len(self.weights))
-        for k, square in enumerate(self.squares.T):
-            found = found + square * noisy.variance(self.places[:, k])
-        return found
-
-    def _lead_places(self) -> Places:
-        return np.asarray(self.places[np.arange(len(self.places)), self.leads])
-
-    def linear_variances(self, noisy: Noisy) -> Array:
-        return np.asarray(self.lead_scales**2 * noisy.variance(self._lead_places()))
-
-    def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
-        return np.asarray(self.lead_scales[:, None] * noisy.rows_at(dense, self._lead_places()))
-
-    def terms(self, at: int) -> list[tuple[float, int]]:
-        return [(float(self.lead_scales[at]), int(self._lead_places()[at]))]
-
     @property
-    def mixes(self) -> bool:
-        return True
+    def factors(self) -> Array:
+        """That of the lead alone."""
+        found, at = np.zeros(self.places.shape), np.arange(len(self.places))
+        found[at, self.leads] = self.lead_scales
+        return found
 
     # -- how it is read -------------------------------------------------------------------------------------------
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
-        """N and D from the features (groups × answers × needs), given the covariance of their noise."""
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
+        """N and D from the features (groups × answers × needs), given how their noise goes together."""
         raise NotImplementedError(f"{self.kind} is not read")
 
     def scaled(self, numbers: Array) -> Array:
@@ -141,18 +115,28 @@ class Moment(Statistic):
 
     def _read(self, noisy: Noisy) -> tuple[Ratio, tuple[Array, ...]]:
         """The ratios, then N, D, their variances and covariance."""
+        found: tuple[Ratio, tuple[Array, ...]] = noisy.kept.get(self) or self._found(noisy)
+        noisy.kept[self] = found
+        return found
+
+    def _found(self, noisy: Noisy) -> tuple[Ratio, tuple[Array, ...]]:
         answers, needs = self.places.shape
-        flat = self.places.ravel()
-        x = noisy.at(flat).reshape(*noisy.features.shape[:-1], answers, needs)
-        rows = noisy.rows_at(noisy.rows.dense(), flat).reshape(answers, needs, -1)
-        covariance = np.einsum("aik,ajk->aij", rows, rows) * noisy.unit
+        x = noisy.at(self.places.ravel()).reshape(*noisy.features.shape[:-1], answers, needs)
+        dense = noisy.rows.dense()
+
+        def covariance(some: Sequence[int]) -> Array:
+            rows = noisy.rows_at(dense, self.places[:, some].ravel()).reshape(answers, len(some), -1)
+            return np.asarray(rows @ rows.swapaxes(1, 2) * noisy.unit)
+
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = self.ratio(x, covariance)
-            over, below = found.over_slopes, found.below_slopes
-            both = [
-                np.einsum("...ai,aij,...aj->...a", one, covariance, other)
-                for one, other in ((over, over), (below, below), (over, below))
-            ]
+            slopes = np.stack([found.over_slopes, found.below_slopes])
+            noise = np.empty_like(slopes)  # how that in each need goes together with that in N and in D
+            for at, places in enumerate(self.places):
+                rows = noisy.rows_at(dense, places)
+                spread = np.linalg.multi_dot([slopes[..., at, :].reshape(-1, needs), rows, rows.T]) * noisy.unit
+                noise[..., at, :] = spread.reshape(noise[..., at, :].shape)
+            both = [(noise[one] * slopes[other]).sum(axis=-1) for one, other in ((0, 0), (1, 1), (0, 1))]
         return found, (found.over, found.below, *both)
 
     def values(self, noisy: Noisy) -> Array:
@@ -175,12 +159,12 @@ class Moment(Statistic):
         known = found.known & np.isfinite(low) & np.isfinite(high)
         return np.where(known, low, -np.inf), np.where(known, high, np.inf)
 
-    def gradient(self, noisy: Noisy) -> Array:
+    def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
         found, (over, below, *_) = self._read(noisy)
         value = (over / below)[..., None]
         slopes = (found.over_slopes - value * found.below_slopes) / below[..., None]
         ones = np.ones_like(over)
-        return np.asarray(slopes * (self.scaled_errors(over / below, ones))[..., None])
+        return self.places, np.asarray(slopes * (self.scaled_errors(over / below, ones))[..., None])
 
     @property
     def reference_squares(self) -> Array:
@@ -201,7 +185,7 @@ def bounded(wanted: Mapping[str, tuple[float, float]]) -> list[BoundedColumn]:
 
 
 def centred_product(
-    x: Array, covariance: Array, product: int, first: int, second: int, shift: Array
+    x: Array, covariance: Covariance, product: int, first: int, second: int, shift: Array
 ) -> tuple[Array, Array]:
     """n times a variance or covariance, and its slopes: P + shift·n − (S_a S_b − Cov)/n, at these places among needs.
 
@@ -213,7 +197,7 @@ def centred_product(
     slopes[..., first] -= b / n
     slopes[..., second] -= a / n
     slopes[..., -1] += shift + a * b / (n * n)
-    return P + shift * n - (a * b - covariance[:, first, second]) / n, slopes
+    return P + shift * n - (a * b - covariance((first, second))[:, 0, 1]) / n, slopes
 
 
 def number_slopes(x: Array) -> Array:

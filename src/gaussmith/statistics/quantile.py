@@ -60,18 +60,9 @@ class Quantiles(Statistic):
         found = []
         for column, (levels, cut, made) in wanted.items():
             inner = cut.ends or (cut.edges[0], cut.edges[-1])
-            found.append(AskedAnswer(cls.kind, (BoundedColumn(column, *inner),), (column, levels, cut, made)))
+            bounded = (BoundedColumn(column, *inner),)
+            found.append(AskedAnswer(cls.kind, bounded, (column, levels, cut, made), (column,), len(levels)))
         return found
-
-    @classmethod
-    def size_of(cls, asked: AskedAnswer) -> int:
-        """One for each level."""
-        return len(asked.arguments[1])
-
-    @classmethod
-    def shares_domain(cls, asked: AskedAnswer) -> Any:
-        """Each column has cells of its own."""
-        return asked.arguments
 
     @classmethod
     def reading(cls, names: Sequence[str], levels: Sequence[float], limits: Sequence[float]) -> Self:
@@ -97,28 +88,22 @@ class Quantiles(Statistic):
 
     # -- what they are worth ---------------------------------------------------------------------------------------
 
-    def whole_worth(self, size: int) -> Array:
+    @property
+    def factors(self) -> Array:
+        """Of ranks: the number below an edge less q times that of all."""
+        return np.column_stack([np.ones(len(self.levels)), -self.levels])
+
+    def worth(self, size: int) -> list[tuple[Places, Array]]:
         """Each quantile as much as one answer, spread evenly over all edges: it may lie anywhere."""
-        return np.full(size, float(self.weights.sum()) / size)
+        return [(np.arange(size), np.full(size, float(self.weights.sum()) / size))]
 
     def averaged_variances(self, noisy: Noisy) -> Array:
         """Of the numbers below an edge, on average over the edges."""
         return np.full(len(self.levels), float(noisy.variances[: self.cells].mean()))
 
-    def linear_variances(self, noisy: Noisy) -> Array:
-        """Of ranks, where the cells hold equally many."""
-        return np.asarray(self._variances(noisy)[np.arange(len(self.levels)), self.places[:, 0] + 1])
-
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """Of ranks, at the worst edge."""
         return np.asarray(self._variances(noisy).max(axis=1))
-
-    def standard_factors(self, worth: Array) -> Array:
-        """Of a number below an edge less q times that of all."""
-        return np.asarray(np.sqrt((1.0 + self.levels**2) / worth[0]))
-
-    def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
-        return np.asarray(dense[self.places[:, 0]] - self.levels[:, None] * dense[self.cells - 1])
 
     # -- how they are read -----------------------------------------------------------------------------------------
 
@@ -189,7 +174,7 @@ class Quantiles(Statistic):
         low, high = self.intervals(noisy, 1.0)
         return np.asarray((high - low) / 2)
 
-    def whole_gradient(self, noisy: Noisy) -> Array:
+    def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
         """Of the crossing on a straight line between the edges around the estimate: to first order, in one group."""
         y, values = self._below(noisy), self.values(noisy)
         found = np.zeros((len(self.levels), noisy.features.shape[-1]))
@@ -205,7 +190,7 @@ class Quantiles(Statistic):
             if k > 1:
                 found[i, k - 2] -= (1 - inside) * per
             found[i, self.cells - 1] += q * per
-        return found
+        return np.broadcast_to(np.arange(found.shape[1]), found.shape), found
 
     def at(self, levels: Sequence[float]) -> Self:
         """Other quantiles of the same cells."""

@@ -21,13 +21,13 @@ from gaussmith.statistics.moment import (
     MEAN_SQUARE,
     NUMBER_SQUARE,
     REFERENCE,
+    Covariance,
     Moment,
     Ratio,
     bounded,
-    centred_product,
     number_slopes,
 )
-from gaussmith.statistics.statistic import AskedAnswer, Noisy
+from gaussmith.statistics.statistic import AskedAnswer, Noisy, linear_variances
 
 SLOPE_SQUARE = 0.6
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
@@ -49,8 +49,9 @@ class Slopes(Moment):
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The slope of each column that explains, then the constant; the first column is the one explained."""
         y, *xs = bounded(wanted)
-        slopes = [AskedAnswer("slope", (y, x, *(other for other in xs if other != x))) for x in xs]
-        return [*slopes, AskedAnswer("constant", (y, *xs))]
+        every = tuple(wanted)
+        slopes = [AskedAnswer("slope", (y, x, *(each for each in xs if each != x)), present=every) for x in xs]
+        return [*slopes, AskedAnswer("constant", (y, *xs), present=every)]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -72,18 +73,9 @@ class Slopes(Moment):
         return p >= 1 and needs == _needs_of(p)
 
     @property
-    def width(self) -> int:
-        return int(self.places.shape[1])
-
-    @property
     def columns(self) -> int:
         """p: how many columns explain."""
-        return _columns_of(self.width)
-
-    @property
-    def fewest(self) -> int:
-        """One for each slope, and one for the constant."""
-        return self.columns + 1
+        return _columns_of(self.places.shape[1])
 
     @property
     def needs_spread(self) -> slice:
@@ -107,18 +99,17 @@ class Slopes(Moment):
     def lead_scales(self) -> Array:
         return np.asarray(1.0 / (REFERENCE * self.halves[:, 1]) ** 2)
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         """N = β₁D and D = 1/(A⁻¹)₁₁: dD = aᵀ dA a/(A⁻¹)₁₁², dβ = A⁻¹(db − dA β), a the first column of A⁻¹."""
         found = _Solved.of(self, x, covariance)
-        p, top = self.columns, found.inverse[..., 0, 0]
+        top = found.inverse[..., 0, 0]
         below = 1.0 / top
         weight = found.inverse[..., 0, :] / top[..., None]  # the part of x₁ that the others do not explain
         below_slopes = found.matrix_slopes(weight, weight)
         over = found.slopes[..., 0] * below
         # d(β₁D) = β₁ dD + Σ_i weight_i (db_i − Σ_j dA_ij β_j)
         over_slopes = found.slopes[..., 0, None] * below_slopes - found.matrix_slopes(weight, found.slopes)
-        for i in range(p):
-            over_slopes = over_slopes + weight[..., i, None] * found.explained[i]
+        over_slopes = over_slopes + found.explained_slopes(weight)
         scale = self.halves[:, 0] / self.halves[:, 1]
         return Ratio(over * scale, below, over_slopes * scale[:, None], below_slopes, found.known)
 
@@ -152,13 +143,13 @@ class Intercepts(Slopes):
 
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """With the slopes' errors at the reference, as far as the middles of the columns are from zero."""
-        p, found = self.columns, self.linear_variances(noisy)
+        p, found = self.columns, linear_variances(self, noisy)
         for j in range(p):
             reach = self.middles[:, 1 + j] / (REFERENCE * self.halves[:, 1 + j]) ** 2
             found = found + reach**2 * noisy.variance(self.places[:, 1 + p + j])
         return found
 
-    def ratio(self, x: Array, covariance: Array) -> Ratio:
+    def ratio(self, x: Array, covariance: Covariance) -> Ratio:
         """N = β₀D and D = 1/(1/n + mᵀA⁻¹m), the part of the number of records that no column explains.
 
         m are the means of the columns that explain. Where their spread may be nothing, so may D: the constant is then
@@ -168,16 +159,14 @@ class Intercepts(Slopes):
         p, n = self.columns, found.x[..., -1]
         own = self.middles / self.halves
         y_middle, middles = own[:, 0], own[:, 1 : 1 + p]
-        beta, means = found.slopes, found.x[..., 1 : 1 + p] / n[..., None] + middles
+        beta, means = found.slopes, found.distances + middles
         constant = found.x[..., 0] / n + y_middle - (beta * means).sum(axis=-1)
         weight = np.einsum("...i,...ij->...j", means, found.inverse)
         # n dβ₀, with A⁻¹(db − dA β) for the slopes
         slopes = number_slopes(x) * (y_middle - (beta * middles).sum(axis=-1) - constant)[..., None]
         slopes[..., 0] += 1.0 / self.halves[:, 0]
         slopes[..., 1 : 1 + p] -= beta / self.halves[:, 1 : 1 + p]
-        slopes = slopes + n[..., None] * found.matrix_slopes(weight, beta)
-        for i in range(p):
-            slopes = slopes - (n * weight[..., i])[..., None] * found.explained[i]
+        slopes = slopes + n[..., None] * (found.matrix_slopes(weight, beta) - found.explained_slopes(weight))
         # d(1/D) = −dn/n² + 2 wᵀdm − wᵀ dA w with w = A⁻¹m and n dm = dS − m dn
         part = -number_slopes(x) * (1.0 / n + 2.0 * (weight * (means - middles)).sum(axis=-1))[..., None]
         part[..., 1 : 1 + p] += 2.0 * weight / self.halves[:, 1 : 1 + p]
@@ -191,48 +180,76 @@ class Intercepts(Slopes):
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """The normal equations in units of the half ranges: A, b, A⁻¹, the slopes, and how A and b change with the needs.
+    """The normal equations in units of the half ranges: A⁻¹, the slopes A⁻¹b, and how A and b change with the needs.
+
+        A = P_xx + diag(shift) n − (S_x S_xᵀ − Cov)/n,   b = P_xy − (S_x S_y − Cov)/n
 
     Slopes in the needs are in the needs' own units, those of everything else in units of the half ranges.
     """
 
     x: Array
-    among: dict[tuple[int, int], Array]
-    explained: list[Array]
+    halves: Array
+    shifts: Array
+    """What squares are measured from, with the sign turned."""
     inverse: Array
     slopes: Array
     known: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, statistic: Slopes, x: Array, covariance: Array) -> _Solved:
+    def of(cls, statistic: Slopes, x: Array, covariance: Covariance) -> _Solved:
         p, halves = statistic.columns, statistic.halves
-        x, covariance = x / halves, covariance / (halves[:, :, None] * halves[:, None, :])
-        shifts = -statistic.middles / halves
-        explained, b = [], np.zeros((*x.shape[:-1], p))
-        for j in range(p):
-            b[..., j], slopes = centred_product(x, covariance, 1 + p + j, 0, 1 + j, np.zeros(len(halves)))
-            explained.append(slopes / halves)
-        A, among, at = np.zeros((*x.shape[:-1], p, p)), {}, 1 + 2 * p
-        for i in range(p):
-            for j in range(i, p):
-                shift = shifts[:, at] if i == j else np.zeros(len(halves))
-                A[..., i, j], slopes = centred_product(x, covariance, at, 1 + i, 1 + j, shift)
-                A[..., j, i] = A[..., i, j]
-                among[i, j] = slopes / halves
-                at += 1
+        x, own = x / halves, halves[:, : 1 + p]
+        first, second, among = _products(p)
+        shifts = -(statistic.middles / halves)[:, among[first == second]]
+        sums, n = x[..., : 1 + p], x[..., -1, None, None]
+        beside = sums[..., :, None] * sums[..., None, :]
+        beside = (beside - covariance(range(1 + p)) / (own[:, :, None] * own[:, None, :])) / n
+        b = x[..., 1 + p : 1 + 2 * p] - beside[..., 0, 1:]
+        A = np.zeros((*x.shape[:-1], p, p))
+        A[..., first, second] = A[..., second, first] = x[..., among]
+        A = A + np.eye(p) * shifts[:, None, :] * n - beside[..., 1:, 1:]
         finite = np.isfinite(A).all(axis=(-1, -2)) & (x[..., -1] > 0)
         safe = np.where(finite[..., None, None], A, np.eye(p))
         known = finite & (np.linalg.eigvalsh(safe)[..., 0] > 0)
         inverse = np.linalg.inv(np.where(known[..., None, None], A, np.eye(p)))
-        return cls(x, among, explained, inverse, np.einsum("...ij,...j->...i", inverse, b), known)
+        return cls(x, halves, shifts, inverse, np.einsum("...ij,...j->...i", inverse, b), known)
+
+    @property
+    def columns(self) -> int:
+        """p: how many columns explain."""
+        return int(self.inverse.shape[-1])
+
+    @property
+    def distances(self) -> Array:
+        """The means of the columns that explain, from the middles of their bounds."""
+        return np.asarray(self.x[..., 1 : 1 + self.columns] / self.x[..., -1, None])
 
     def matrix_slopes(self, left: Array, right: Array) -> Array:
-        """leftᵀ dA right, as slopes in the needs."""
-        found: Array = np.zeros(self.x.shape)
-        for (i, j), slopes in self.among.items():
-            weight = left[..., i] * right[..., j] + (left[..., j] * right[..., i] if i != j else 0.0)
-            found = found + weight[..., None] * slopes
-        return found
+        """leftᵀ dA right, as slopes in the needs: dA_ij = dP_ij + shift_ij dn − m_i dS_j − m_j dS_i + m_i m_j dn."""
+        p, m, found = self.columns, self.distances, np.zeros(self.x.shape)
+        first, second, among = _products(p)
+        found[..., among] = left[..., first] * right[..., second]
+        found[..., among] += np.where(first == second, 0.0, left[..., second] * right[..., first])
+        along, across = (left * m).sum(axis=-1), (right * m).sum(axis=-1)
+        found[..., 1 : 1 + p] = -left * across[..., None] - right * along[..., None]
+        found[..., -1] = (left * right * self.shifts).sum(axis=-1) + along * across
+        return np.asarray(found / self.halves)
+
+    def explained_slopes(self, weight: Array) -> Array:
+        """weightᵀ db, as slopes in the needs: db_i = dP_iy − m_i dS_y − m_y dS_i + m_i m_y dn."""
+        p, found = self.columns, np.zeros(self.x.shape)
+        along, m_y = (weight * self.distances).sum(axis=-1), self.x[..., 0] / self.x[..., -1]
+        found[..., 0] = -along
+        found[..., 1 : 1 + p] = -weight * m_y[..., None]
+        found[..., 1 + p : 1 + 2 * p] = weight
+        found[..., -1] = along * m_y
+        return np.asarray(found / self.halves)
+
+
+def _products(p: int) -> tuple[Places, Places, Places]:
+    """i, j and the place among the needs of each Σx_i x_j with i ≤ j."""
+    first, second = np.triu_indices(p)
+    return first, second, 1 + 2 * p + np.arange(len(first))
 
 
 def _needs_of(p: int) -> int:

@@ -5,13 +5,13 @@ The statistic of this file is linear: each answer is one combination of a few fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.domains.features import BoundedColumn, Need, Places
 from gaussmith.numerics.exact import Array
@@ -28,15 +28,23 @@ LIMITS = "limits"
 """Answers about the limits of a question themselves: who is beyond them."""
 
 
+COUNT = "count"
+"""The kind of a number of records or of rows."""
+
+
 class AskedAnswer(NamedTuple):
     """What is asked of one kind: the columns with their bounds, and whatever else tells it from others of its kind.
 
-    `arguments` are hashable: the level of a quantile, the declared values of a histogram. One may make many answers.
+    `arguments` are hashable: the level of a quantile, the declared values of a histogram.
     """
 
     kind: str
     columns: tuple[BoundedColumn, ...]
     arguments: tuple[Any, ...] = ()
+    present: tuple[str, ...] = ()
+    """The columns that must have a value: rows without one are left out, unless something stands in for it."""
+    size: int = 1
+    """How many answers are shown for it."""
 
 
 Ground = tuple[Callable[[Places], Array], Callable[[Places], Array]]
@@ -61,6 +69,11 @@ class Noisy:
     def has_noisy_count(self) -> bool:
         """Whether the number of records is known with noise."""
         return self.counted and self.records is None
+
+    @cached_property
+    def kept(self) -> dict[Statistic, Any]:
+        """What a statistic reads once for values, errors and intervals."""
+        return {}
 
     @cached_property
     def variances(self) -> Array:
@@ -149,24 +162,13 @@ class Statistic:
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """What a question asks for by `field`, in order; `wanted` is that field, as the question read it.
 
-        Here it maps columns to their bounds. A statistic whose field has another form says this itself.
+        Here it maps columns to their bounds, and a missing value adds 0, or where that is out of bounds is left out.
         """
-        return [AskedAnswer(cls.kind, (BoundedColumn(name, low, high),)) for name, (low, high) in wanted.items()]
-
-    @classmethod
-    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
-        """The columns that must have a value: rows without one are left out, unless something stands in for it."""
-        return tuple(column.name for column in asked.columns) if cls.skips else ()
-
-    @classmethod
-    def size_of(cls, asked: AskedAnswer) -> int:
-        """How many answers are shown for it."""
-        return 1
-
-    @classmethod
-    def shares_domain(cls, asked: AskedAnswer) -> Any:
-        """What this must have in common with others of its `over` to be planned over one domain; None: nothing."""
-        return None
+        found = []
+        for name, (low, high) in wanted.items():
+            present = (name,) if cls.skips or not low <= 0 <= high else ()
+            found.append(AskedAnswer(cls.kind, (BoundedColumn(name, low, high),), present=present))
+        return found
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -192,90 +194,39 @@ class Statistic:
         return needs == len(cls.coefficients)
 
     @property
-    def width(self) -> int:
-        """How many features each answer needs."""
-        return len(self.coefficients)
-
-    def terms(self, at: int) -> list[tuple[float, int]]:
-        """The features that an answer (n times a divided one) is made of, and how often."""
-        return list(zip(self.coefficients, self.places[at].tolist(), strict=True))
-
-    @property
-    def mixes(self) -> bool:
-        """Whether answers are made of several features."""
-        return self.coefficients[0] != 1 or any(self.coefficients[1:])
-
-    @property
     def needs_spread(self) -> slice | None:
         """Which of its needs are sums of columns that must vary by more than the noise; None where none must."""
         return None
 
-    @property
-    def counts_records(self) -> bool:
-        """Whether this is the number of records itself."""
-        return False
-
     # -- what it is worth -----------------------------------------------------------------------------------------
 
     @property
-    def allowances(self) -> Array | None:
-        """Mean squares to be added to those of the coefficients, where the answer is not linear: answers × needs."""
-        return None
+    def factors(self) -> Array:
+        """By how much each answer changes with each need, where errors are stated: answers × needs."""
+        return np.broadcast_to(np.array(self.coefficients), self.places.shape)
 
-    def worth(self) -> Array:
-        """What the squared error of each feature is worth to each answer: answers × needs."""
-        squares = np.square(self.coefficients)
-        if self.allowances is None:
-            return np.asarray(self.weights[:, None] * squares)
-        return np.asarray(self.weights[:, None] * (squares + self.allowances))
+    @property
+    def squares(self) -> Array:
+        """The mean square of these wherever the answers may lie, for which noise is chosen: answers × needs."""
+        return np.broadcast_to(np.square(self.coefficients), self.places.shape)
 
-    def whole_worth(self, size: int) -> Array | None:
-        """What all of so many features are worth together, where answers need more of them than `places` say."""
-        return None
-
-    def is_whole(self, size: int) -> bool:
-        """Whether the answers are all of so many features, in order."""
-        return self.coefficients == (1.0,) and np.array_equal(self.places[:, 0], np.arange(size))
-
-    def linear_variances(self, noisy: Noisy) -> Array:
-        """Of Σ coefficients · noise."""
-        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
-        found = np.zeros(len(self.weights))
-        for at, (k, c) in enumerate(terms):
-            found = found + c * c * noisy.variance(self.places[:, k])
-            for other, d in terms[:at]:
-                found = found + 2 * c * d * noisy.covariance(self.places[:, k], self.places[:, other])
-        return found
+    def worth(self, size: int) -> list[tuple[Places, Array]]:
+        """What the squared errors of so many features are worth: places and numbers, need by need."""
+        return list(zip(self.places.T, (self.weights[:, None] * self.squares).T, strict=True))
 
     def averaged_variances(self, noisy: Noisy) -> Array:
         """Of the answers, on average over where they may lie: what noise is chosen by; n times a divided one."""
-        found = self.linear_variances(noisy)
-        if self.allowances is not None:
-            for k, allowance in enumerate(self.allowances.T):
-                found = found + allowance * noisy.variance(self.places[:, k])
+        found = np.zeros(len(self.weights))
+        for k, square in enumerate(self.squares.T):
+            found = found + square * noisy.variance(self.places[:, k])
+        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
+        for (k, c), (other, d) in itertools.combinations(terms, 2):
+            found = found + 2 * c * d * noisy.covariance(self.places[:, other], self.places[:, k])
         return found
-
-    def largest_distances(self, limits: Callable[[Places], Array]) -> Array:
-        """The largest distance of each answer from its middle; 0 where it does not matter. `limits`: of features."""
-        return np.zeros(len(self.weights))
 
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """Of the answers wherever they lie; of a divided one: of its error times the noisy number it is divided by."""
-        return self.linear_variances(noisy)
-
-    @property
-    def stated(self) -> npt.NDArray[np.bool_]:
-        """Of which answers it is stated between which numbers they lie."""
-        return np.zeros(len(self.weights), bool)
-
-    def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
-        """The same where it is stated, by name, between which numbers answers lie; only means can use it."""
-        return self
-
-    def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
-        """Σ coefficients · rows of a matrix that has one for each feature."""
-        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
-        return np.asarray(sum(c * noisy.rows_at(dense, self.places[:, k]) for k, c in terms))
+        return linear_variances(self, noisy)
 
     # -- how it is read -------------------------------------------------------------------------------------------
 
@@ -286,25 +237,17 @@ class Statistic:
 
     def errors(self, noisy: Noisy) -> Array:
         """Their standard errors; of what is not linear to first order."""
-        plain = np.sqrt(self.linear_variances(noisy))
+        plain = np.sqrt(linear_variances(self, noisy))
         return np.broadcast_to(plain, (*noisy.features.shape[:-1], len(plain)))
 
     def intervals(self, noisy: Noisy, width: float | Array, method: str) -> tuple[Array, Array]:
         """Ends of their intervals, `width` standard errors of the normal law to either side."""
-        values, half = self.values(noisy), width * np.sqrt(self.linear_variances(noisy))
+        values, half = self.values(noisy), width * np.sqrt(linear_variances(self, noisy))
         return values - half, values + half
 
-    def gradient(self, noisy: Noisy) -> Array:
-        """By how much each answer changes with each feature it needs, at the released values of one group."""
-        return np.broadcast_to(np.array(self.coefficients), self.places.shape)
-
-    def standard_factors(self, worth: Array) -> Array:
-        """The errors that independent noise leaves in answers, where it has the size 1/√worth in every feature."""
-        return np.asarray(1.0 / np.sqrt(self.weights))
-
-    def whole_gradient(self, noisy: Noisy) -> Array | None:
-        """The same over all features, where answers need more of them than `places` say."""
-        return None
+    def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
+        """The features with which each answer changes, and by how much, at the released values of one group."""
+        return self.places, np.broadcast_to(np.array(self.coefficients), self.places.shape)
 
     def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
         """Factors of the needed features in a numerator and a denominator, and what is added to their ratio.
@@ -313,15 +256,6 @@ class Statistic:
         """
         linear = type(self).values is Statistic.values
         return (np.array(self.coefficients), None, 0.0) if linear else None
-
-    @property
-    def fewest(self) -> int:
-        """How many records must be there for the answers to be defined at all."""
-        return 1
-
-    def population_intervals(self, noisy: Noisy, width: float) -> tuple[Array, Array] | None:
-        """Intervals that also cover the sampling of people into the data, where the statistic knows them itself."""
-        return None
 
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from public knowledge alone; infinite where anywhere.
@@ -344,3 +278,36 @@ class Statistic:
             "places": self.places.tolist(),
             "weights": self.weights.tolist(),
         }
+
+
+def counts_records(statistic: Statistic) -> bool:
+    """Whether this is the number of records itself, and not of rows."""
+    return statistic.kind == COUNT and bool((statistic.places == ONE).all())
+
+
+def linear_variances(statistic: Statistic, noisy: Noisy) -> Array:
+    """Of Σ factors · noise, answer by answer."""
+    terms = _terms(statistic)
+    found = np.zeros(len(statistic.weights))
+    for at, (places, c) in enumerate(terms):
+        found = found + c * c * noisy.variance(places)
+        for others, d in terms[:at]:
+            found = found + 2 * c * d * noisy.covariance(places, others)
+    return found
+
+
+def combined_rows(statistic: Statistic, noisy: Noisy, dense: Array) -> Array:
+    """Σ factors · rows of a matrix that has one for each feature."""
+    return np.asarray(sum(c[:, None] * noisy.rows_at(dense, places) for places, c in _terms(statistic)))
+
+
+def _terms(statistic: Statistic) -> list[tuple[Places, Array]]:
+    """The needs with which some answer changes: their places, and by how much."""
+    return [(places, c) for places, c in zip(statistic.places.T, statistic.factors.T, strict=True) if c.any()]
+
+
+def standard_factors(statistic: Statistic, worth: Array) -> Array:
+    """The errors that independent noise leaves in answers, where it has the size 1/√worth in every feature."""
+    if statistic.inverted:
+        return np.asarray(np.sqrt((statistic.factors**2).sum(axis=1) / worth[0]))
+    return np.asarray(1.0 / np.sqrt(statistic.weights))

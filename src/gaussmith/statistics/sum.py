@@ -10,7 +10,7 @@ import numpy as np
 
 from gaussmith.domains.features import BoundedColumn, Need, One, Places, Value
 from gaussmith.numerics.exact import Array
-from gaussmith.statistics.statistic import ONE, TABLES, AskedAnswer, Statistic
+from gaussmith.statistics.statistic import COUNT, ONE, TABLES, AskedAnswer, Statistic
 
 
 class Sums(Statistic):
@@ -18,12 +18,6 @@ class Sums(Statistic):
 
     kind = "sum"
     field = "sums"
-
-    @classmethod
-    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
-        """A missing value adds 0: where that is outside the bounds, by leaving the row out."""
-        within = all(column.low <= 0 <= column.high for column in asked.columns)
-        return () if within else tuple(column.name for column in asked.columns)
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -44,13 +38,13 @@ class Sums(Statistic):
 
 # The count: the number of records, noisy where it is secret and exact where it is public; or of their rows.
 
-NAME = "count"
+NAME = COUNT
 
 
 class Count(Statistic):
     """One answer: how many records there are, or how many rows of people."""
 
-    kind = "count"
+    kind = COUNT
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -61,11 +55,6 @@ class Count(Statistic):
     def of_records(cls, weight: float = 1.0) -> Count:
         """The number of records."""
         return cls((NAME,), np.array([[ONE]]), np.array([weight]))
-
-    @property
-    def counts_records(self) -> bool:
-        """Whether it is the number of records, and not of rows."""
-        return bool((self.places == ONE).all())
 
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """A number of people or rows is not negative."""
@@ -95,19 +84,10 @@ class Workloads(Statistic):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """All tables together; of each column its declared values or the names of its cells, and these."""
-        return [AskedAnswer(cls.kind, (), wanted)]
-
-    @classmethod
-    def size_of(cls, asked: AskedAnswer) -> int:
-        """One for each cell of each table; a column has one more for all that is not declared."""
-        tables, declared = asked.arguments
-        sizes = {column: len(labels) + 1 for column, labels, _ in declared}
-        return sum(math.prod(sizes[column] for column in table) for table in tables)
-
-    @classmethod
-    def shares_domain(cls, asked: AskedAnswer) -> Any:
-        """Tables are planned together, with no others."""
-        return asked.arguments
+        tables, declared = wanted
+        sizes = {column: len(labels) + 1 for column, labels, _ in declared}  # one more for all that is not declared
+        size = sum(math.prod(sizes[column] for column in table) for table in tables)
+        return [AskedAnswer(cls.kind, (), wanted, size=size)]
 
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """Each answer adds up numbers of people in cells, so it is not negative."""

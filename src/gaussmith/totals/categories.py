@@ -48,13 +48,13 @@ def choose_form(domain: Domain, form: str | None) -> str:
 
 def usual_columns(domain: Domain) -> Sequence[str] | None:
     """The columns of numbers that a domain is about; None where it does not name them."""
-    return domain.columns
+    return domain.input.columns
 
 
 def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Category columns, one for each attribute."""
-    usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
-    values = domain.declared_lists
+    usual = None if isinstance(data, list | tuple | np.ndarray) else domain.input.columns  # there by their order
+    values = domain.input.labels
     source = open_categories(data, values, columns or usual)
     chosen = _chosen(source, columns, usual, len(values), "one for each attribute")
     return source, Categories(chosen, declare_values(source, chosen, values))
@@ -62,7 +62,7 @@ def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
 
 def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Ballots: the first choice, the second, …"""
-    values = domain.declared_lists * domain.dimension
+    values = domain.input.labels * domain.dimension
     source = open_categories(data, values, columns)
     chosen = _chosen(source, columns, None, len(values), "one for each attribute")
     return source, Categories(chosen, declare_values(source, chosen, values))
@@ -70,7 +70,7 @@ def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tu
 
 def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, PairsTable]:
     """A table of persons and items."""
-    (labels,) = domain.declared_lists
+    (labels,) = domain.input.labels
     source = open_categories(data, [None, labels], columns)
     if source.names is None:
         rule = "an array's columns have no names"

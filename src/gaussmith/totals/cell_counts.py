@@ -308,7 +308,7 @@ def open_tables(source: Source, query: Query, rule: RowRule, derivation: Derivat
     _refuse_array(source)
     domain, declared = query.block.domain, []
     or_none = rule.histogram is not None
-    for (_, column), labels in zip(rule.features, domain.declared_lists, strict=True):
+    for (_, column), labels in zip(rule.features, domain.input.labels, strict=True):
         cut, known = rule.cut_of(column), list(labels)[: None if or_none else -1]  # the last: all that is not declared
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
@@ -325,7 +325,7 @@ def open_tables(source: Source, query: Query, rule: RowRule, derivation: Derivat
 
 
 def _sizes(domain: Domain) -> tuple[int, ...]:
-    return tuple(len(values) for values in domain.declared_lists)
+    return tuple(len(values) for values in domain.input.labels)
 
 
 def check_listed(source: Source, query: Query, column: str, labels: Sequence[Any]) -> None:

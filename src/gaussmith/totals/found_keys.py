@@ -405,9 +405,7 @@ def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: in
     many = many.with_columns(
         nw.concat_str(_spelled(many, keys, timed)).alias("spelled"), (0 - nw.col("n")).alias("fewest")
     )
-    ranked = engine.digested(many, "spelled", "digest").with_columns(nw.lit(1).cast(nw.Int64).alias("one"))
-    place = nw.col("one").cum_sum().over("u", order_by=["fewest", "digest", *keys.columns])
-    best = ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit)
+    best = engine.first_rows(many, "u", "fewest", "spelled", keys.columns, groups_per_unit)
     return nw.concat([few, best.select(*columns)])
 
 

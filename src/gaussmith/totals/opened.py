@@ -30,7 +30,7 @@ from gaussmith.errors import PlanError, SourceError, internal_error
 from gaussmith.expressions.identity import check_ids
 from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.notations import setting
-from gaussmith.numerics.exact import Integers, Words
+from gaussmith.numerics.exact import Integers, Words, largest_of
 from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import PAIRS, RowRule
 from gaussmith.totals.records import MaskedEncoding, RecordTotals
@@ -165,7 +165,7 @@ def plain_rule(query: Query, columns: Sequence[str] | None = None, form: str | N
     columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
     if query.groups is None:
         return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
-    own = domain.columns or [domain.name(j) for j in range(domain.dimension)]
+    own = domain.input.columns or [domain.name(j) for j in range(domain.dimension)]
     names = own if columns is None else columns
     found = query.groups.columns if isinstance(query.groups, FoundGroups) else ()
     declared = dict(query.groups.declared) if isinstance(query.groups, FoundGroups) else {}
@@ -376,13 +376,25 @@ def check_sums(query: Query, totals: Sequence[Totals]) -> None:
 def lift_groups(query: Query, totals: Sequence[Totals]) -> Words | list[Integers]:
     """The integers to which the noise of every group is added: in words, if all are known to fit."""
     grid, codes = query.block.grid, query.block.codes
-    if isinstance(totals, GroupTotals):
-        lifted = grid.lifted_rows(codes, totals.sums, totals.records)
-        if lifted is not None:
-            return lifted
     if isinstance(totals, RepeatedTotals):
         return repeat_lifted(grid.lifted(codes, totals.totals.sums, totals.totals.records), totals.times)
+    if len(totals) > 1 and (words := in_words(totals)) is not None:
+        lifted = grid.lifted_rows(codes, words.sums, words.records)
+        if lifted is not None:
+            return lifted
     return [grid.lifted(codes, found.sums, found.records) for found in totals]
+
+
+def in_words(totals: Sequence[Totals]) -> GroupTotals | None:
+    """The totals of groups in words; None where some are not known to fit."""
+    if isinstance(totals, GroupTotals):
+        return totals
+    try:
+        sums = np.array([each.sums for each in totals], np.int64).reshape(len(totals), -1)
+        records = np.array([each.records for each in totals], np.int64)
+    except OverflowError:
+        return None
+    return GroupTotals(sums, records) if largest_of(sums) < 1 << 62 else None
 
 
 def repeat_lifted(lifted: Integers, times: int) -> npt.NDArray[Any]:

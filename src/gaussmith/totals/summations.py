@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.domains.domain import Domain
+from gaussmith.domains.domain import Domain, records_are_rows
 from gaussmith.domains.encoding import BoxEncoding
 from gaussmith.domains.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.domains.groups import FoundGroups
@@ -86,7 +86,7 @@ def _open_people(source: Source, query: Query, rule: RowRule, derivation: Deriva
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )
-    over_rows = query.block.domain.records_are_rows
+    over_rows = records_are_rows(query.block.domain)
     if over_rows:
         features += tuple(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs)
         features += (RowCount(),)
@@ -127,7 +127,7 @@ def _open_histogram(source: Source, query: Query, rule: RowRule, derivation: Der
 
 def _values(domain: Domain) -> Sequence[Any]:
     """The declared values of a histogram."""
-    labels = domain.declared_values
+    labels = domain.input.values
     if labels is None:
         rule = "they are declared in the plan"
         raise PlanError("a histogram without values", rule, "plan the request again", code="histogram-without-values")

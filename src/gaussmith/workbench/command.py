@@ -43,12 +43,9 @@ def run(arguments: Namespace) -> int:
     try:
         from gaussmith.workbench.server import open_bench, serve, shown_source
     except ModuleNotFoundError as error:
-        raise RequestError(
-            f"package {error.name!r} is not installed",
-            "the workbench needs the extra 'workbench'",
-            "install it: pip install 'gaussmith[workbench]'",
-            code="workbench-not-installed",
-        ) from None
+        what, rule = f"package {error.name!r} is not installed", "the workbench needs the extra 'workbench'"
+        remedy = "install it: pip install 'gaussmith[workbench]'"
+        raise RequestError(what, rule, remedy, code="workbench-not-installed") from None
     port = number("--port", arguments.port)
     if not 0 <= port < 65536 or port != int(port):
         raise RequestError(f"--port {arguments.port}", "a port is 0 to 65535", "write --port 0", code="port-not-a-port")

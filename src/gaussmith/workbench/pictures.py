@@ -22,6 +22,7 @@ from gaussmith.report.keys import promise
 from gaussmith.report.outlines import ellipse
 from gaussmith.report.plans import held
 from gaussmith.report.tables import RANKS, figure
+from gaussmith.requests.request import divided_names
 from gaussmith.workbench.drafts import Draft
 
 if TYPE_CHECKING:
@@ -171,12 +172,7 @@ def _table(question: Plan, draft: Draft, rows: int | None) -> Table:
     known = rows is not None or not question.any_divided
     errors = question.errors(rows) if known else dict(zip(question.names, question.standard_errors, strict=True))
     standard = _standard(question, rows if known else None)
-    divided = {
-        name
-        for piece in question.pieces
-        for name, each in zip(piece.names, piece.answers.divided.tolist(), strict=True)
-        if each
-    }
+    divided = divided_names(question)
     typical = _typical(draft, rows)
     name = question.questions[0]
 

@@ -149,7 +149,7 @@ class Tally:
     def add(self, trial: Trial) -> None:
         finding = trial.finding
         (self.accepted if finding.status == RELEASED else self.refused)[trial.combination] += 1
-        self.sensitivity = max(self.sensitivity, finding.square)
+        self.largest = max(self.largest, finding.square)
         if finding.problems:
             self.violations.append(trial)
 

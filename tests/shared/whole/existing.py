@@ -211,6 +211,19 @@ def named_cases() -> dict[str, tuple[dict[str, Any], list[Row]]]:
             {"questions": [{"name": "x", **spread}, {"name": "y", **counted}]},
             by(four, q=[0.0, 4.0, 8.0], a=known),
         ),
+        "sum; mean of one column by 3, of people": (
+            {
+                "questions": [
+                    {"name": "x", "sums": ["b"], "complete": ["b"], "by": {"c": four[:3]}},
+                    {"name": "y", "means": ["b"], "complete": ["b"], "by": {"c": four[:3]}},
+                ],
+                "bounds": BOUNDS,
+                "unit": "person",
+                "rows_per_unit": ROWS,
+                "groups_per_unit": 1,
+            },
+            by(four[:3], b=[*BOUNDS["b"]]),
+        ),
         "mean + count by 3, of people with several rows": (
             {
                 **mean,
@@ -280,4 +293,36 @@ def random_case(generator: random.Random) -> tuple[dict[str, Any], list[Row]]:
             more = ["other key"] if any("other key" in q.get("histograms", {}).get(name, ()) for q in questions) else []
             values[name] = [*keys[name], *more, None]
     values |= {name: [True, False] for name in ("f", "h") if name in used}
+    return fields, rows_of(values)
+
+
+def random_by_groups(generator: random.Random) -> tuple[dict[str, Any], list[Row]]:
+    """Two or three questions by the same groups, a person in one of them; each column is read by one question."""
+    unit = generator.random() < 0.35
+    keys = {"c": KEYS["c"][: generator.choice([2, 3, 4])], "d": KEYS["d"]}
+    by = {column: keys[column] for column in generator.choice([["c"], ["c"], ["d"], ["c", "d"]])}
+    columns = generator.sample(["a", "b", "q"], 3)
+    values: dict[str, list[Any]] = {column: [*each, None] for column, each in by.items()}
+    questions: list[dict[str, Any]] = []
+    for i in range(generator.choice([2, 2, 3])):
+        column, kind = columns[i], generator.choice(["means", "means", "sums", "medians", "variances", "count"])
+        question: dict[str, Any] = {"name": f"x{i}", "by": by, "count": kind == "count" or generator.random() < 0.5}
+        if kind != "count":
+            question[kind] = [column]
+            low, high = BOUNDS[column]
+            values[column] = [low, (low + high) / 2, high, None] if kind == "variances" else [low, high, None]
+        if kind == "medians":
+            edges = [low, (low + high) / 2, high]
+            question["bins"], values[column] = {column: edges}, [low - 1, low, (low + high) / 2, high, None]
+        if kind == "variances" and unit:
+            question["mean_of"] = "units"
+        questions.append(question)
+    filtered = generator.random()
+    for question in questions:
+        if filtered < 0.2 or (filtered < 0.4 and not unit and generator.random() < 0.5):
+            question["where"] = "f"
+            values["f"] = [True, False]
+    fields: dict[str, Any] = {"questions": questions, "bounds": BOUNDS}
+    if unit:
+        fields |= {"unit": "person", "rows_per_unit": ROWS, "groups_per_unit": 1}
     return fields, rows_of(values)

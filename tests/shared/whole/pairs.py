@@ -45,7 +45,7 @@ def _total_query(query: Query, frame: pl.DataFrame, tables: int) -> Found:
     rule = query.row_rule
     assert rule is not None
     if rule.histogram is not None:  # as a release does it: declared values are groups, and then everybody
-        values = query.block.domain.declared_values
+        values = query.block.domain.input.values
         assert values is not None
         keys = [{rule.histogram: value} for value in values]
         counted = _grouped(query, frame, tables, keys, rule.values_per_unit, plain=True)
