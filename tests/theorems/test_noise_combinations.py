@@ -212,7 +212,7 @@ SAMPLED: list[tuple[list[tuple[Law, list[float]]], float]] = [  # and by how muc
     ([(Cube(ONE, FINE, 8), [1, 0.01, 0.02, 0.01, 0.03, -0.02, 0.01, 0.01])], 0.001),
     ([(Cube(ONE, FINE, 2), [1, -0.4]), (Cube(ONE, 2 * FINE, 2), [0.7, 0.2])], 0.001),
     ([(Cube(ONE, FINE, 7), [1, 1, 1, 1, 1, -1, 1]), (Geometric(ONE, FINE), [3])], 0.001),
-    ([(Cube(ONE, 30, 3), [1, -0.37, 1])], 0.005),
+    ([(Cube(ONE, 30, 3), [1, -0.37, 1])], 0.02),
     ([(Geometric(ONE, FINE), [0.1 * i]) for i in range(1, 20)], 0.001),
     ([(Geometric(ONE, 1), [1])] * 30 + [(Cube(ONE, 1, 2), [2, 1])], 0.03),
 ]

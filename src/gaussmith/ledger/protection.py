@@ -19,8 +19,8 @@ from gaussmith.ledger.chain import LedgerEntry, canonical, check_seal
 from gaussmith.ledger.pages import unreadable
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import smaller_reading, sqrt_upward
-from gaussmith.privacy.composition import mu_of_pure
 from gaussmith.privacy.gaussian import mu_downward
+from gaussmith.privacy.pure import gdp_of_pure
 from gaussmith.privacy.thresholds import mu_beside
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def add_release(
     else:
         assert epsilon is not None
         kappa = larger_reading(delta)
-        square = Fraction(mu_of_pure(larger_reading(epsilon))) ** 2
+        square = Fraction(gdp_of_pure(larger_reading(epsilon))) ** 2
         if kappa:
             square += both_ways(ledger.guarantee, ledger.keys_delta)
         guarantee = Guarantee(mu=sqrt_upward(square))
