@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
@@ -143,13 +144,13 @@ def check_number(
     Traceback (most recent call last):
     gaussmith.errors.RequestError: error=nan · it must be a finite number above 0 · write error=0.01
     """
-    if is_number(value):
-        number = float(value)
-        enough = (above is None or number > above) and (low is None or number >= low)
-        if math.isfinite(number) and enough and (below is None or number < below) and (high is None or number <= high):
+    limits = [(fits, word, limit) for fits, word, limit in (
+        (operator.gt, "above", above), (operator.ge, "of at least", low),
+        (operator.lt, "below", below), (operator.le, "of at most", high)) if limit is not None]  # fmt: skip
+    if is_number(value) and math.isfinite(number := float(value)):
+        if all(fits(number, limit) for fits, _, limit in limits):
             return number
-    limits = (("above", above), ("of at least", low), ("below", below), ("of at most", high))
-    usual = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+    usual = " and ".join(f"{word} {limit:g}" for _, word, limit in limits)
     rule = rule or f"it must be a finite number {usual}".rstrip()
     remedy = remedy or "give a number in this range"
     raise error(f"{name}={_text(value)}", rule, remedy, code=code, name=name, value=value)
@@ -223,19 +224,24 @@ def _wrong_arguments(function: Callable[..., Any], given: Sequence[Any], named: 
         signature.bind(*given, **dict.fromkeys(named))
     except TypeError as problem:
         called = function.__qualname__.removesuffix(".__init__")
+        unknown = next((name for name in named if name not in signature.parameters), None)
         known = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
-        names = [each.name for each in known if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-        for name in named:
-            if name not in signature.parameters:
-                stated = meant_names(name, _OF_A_GUARANTEE) or [each for each in _OF_A_GUARANTEE if each == name]
-                beside = stated and "guarantee" in names and not meant_names(name, names)
-                remedy = f"write guarantee=gaussmith.Guarantee({stated[0]}=…)" if beside else nearest_name(name, names)
-                rule = "it has no such argument"
-                return RequestError(f"{name} given to {called}", rule, remedy, code="no-such-argument", argument=name)
+        if unknown is not None:
+            names = [each.name for each in known if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+            what, rule = f"{unknown} given to {called}", "it has no such argument"
+            return RequestError(what, rule, _meant_argument(unknown, names), code="no-such-argument", argument=unknown)
         plain = [each.replace(annotation=each.empty) for each in known]
         remedy = f"write {called}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
         return RequestError(f"{called}(…)", str(problem), remedy, code="arguments-do-not-fit", function=called)
     return None
+
+
+def _meant_argument(name: str, names: Sequence[str]) -> str:
+    """What to write in place of an argument that a function does not have; a guarantee is one argument."""
+    stated = [name] if name in _OF_A_GUARANTEE else meant_names(name, _OF_A_GUARANTEE)
+    if stated and "guarantee" in names and not meant_names(name, names):
+        return f"write guarantee=gaussmith.Guarantee({stated[0]}=…)"
+    return nearest_name(name, names)
 
 
 def _text(value: object) -> str:

@@ -11,6 +11,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import EllipsisType
 from typing import Any
 
 PYTHON, TOML, FLAGS = "python", "toml", "flags"
@@ -69,10 +70,10 @@ def _python(name: str, value: Any) -> str:
 
 def _shown(value: Any, pairs: bool = False) -> str:
     """A value as Python writes it, with texts in double quotes."""
-    if value is ... or isinstance(value, bool):
-        return MORE if value is ... else str(value)
+    if value is ...:
+        return MORE
     if isinstance(value, int | float):
-        return number_text(value)
+        return str(value) if isinstance(value, bool) else number_text(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_shown(key)}: {_shown(each, pairs)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -154,24 +155,15 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: Any) -> str:
-    if value is ...:
-        return MORE
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value).replace("e-0", "e-")  # inf and nan are written alike in both
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, str):
-        return toml_string(value)
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(toml_value, value))}]"
+    for kinds, write in _TOML:
+        if isinstance(value, kinds):
+            return write(value)
     raise TypeError(f"a request file holds numbers, texts, dates, lists and tables, not {type(value).__name__}")
+
+
+def _toml_table(value: Mapping[Any, Any]) -> str:
+    inside = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
+    return f"{{ {inside} }}" if inside else "{}"
 
 
 def toml_string(text: str) -> str:
@@ -182,3 +174,16 @@ def toml_string(text: str) -> str:
     """
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted) + '"'
+
+
+_TOML: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (EllipsisType, lambda value: MORE),
+    (bool, lambda value: "true" if value else "false"),
+    (int, str),
+    (float, lambda value: repr(value).replace("e-0", "e-")),  # inf and nan are written alike in both
+    ((datetime.date, datetime.time), lambda value: value.isoformat()),
+    (str, toml_string),
+    (Mapping, _toml_table),
+    (Sequence, lambda value: f"[{', '.join(map(toml_value, value))}]"),
+)
+"""How values are written, by the first type that fits."""

@@ -34,35 +34,41 @@ def read_bounds(flag: str, texts: Sequence[str]) -> Any:
     found: dict[str, Any] = {}
     for text in texts:
         _check_signs(flag, text)
-        private, _, word = text.rpartition(":")
-        if word == PRIVATE and private and flag != "--mean-within":
-            _check_once(flag, private, found)
-            found[private] = PRIVATE
-            continue
-        name, *ends = text.rsplit(":", 2)
-        if len(ends) != 2 or not name:
-            raise DomainError(
-                f"{flag} {text}",
-                "every column needs two bounds, known without looking at the data",
-                f"write {flag} {name or 'age'}:0:100, or {flag} {name or 'age'}:{PRIVATE} for bounds that are learned",
-                code="flag-without-two-bounds",
-                flag=flag,
-                text=text,
-            )
-        try:
-            low, high = (float(end) for end in ends)
-        except ValueError:
-            low = high = math.nan
-        if math.isnan(low) or math.isnan(high):
-            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
-            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
-        if math.inf > low > high > -math.inf:
-            what, rule = f"{flag} {text}", "the lower bound must be below the upper bound"
-            remedy = f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?"
-            raise DomainError(what, rule, remedy, code="bounds-reversed", column=name, lower=low, upper=high)
-        _check_once(flag, name, found)
-        found[name] = (low, high)
+        name, _, word = text.rpartition(":")
+        if word == PRIVATE and name and flag != "--mean-within":
+            pair: Any = PRIVATE
+        else:
+            name, pair = _read_pair(flag, text)
+        if name in found:
+            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+        found[name] = pair
     return found
+
+
+def _read_pair(flag: str, text: str) -> tuple[str, tuple[float, float]]:
+    """A column with its two bounds."""
+    what = f"{flag} {text}"
+    name, *ends = text.rsplit(":", 2)
+    if len(ends) != 2 or not name:
+        rule = "every column needs two bounds, known without looking at the data"
+        column = f"{flag} {name or 'age'}"
+        remedy = f"write {column}:0:100, or {column}:{PRIVATE} for bounds that are learned"
+        raise DomainError(what, rule, remedy, code="flag-without-two-bounds", flag=flag, text=text)
+    try:
+        low, high = map(float, ends)
+    except ValueError:
+        low = high = math.nan
+    if math.isnan(low) or math.isnan(high):
+        rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
+        raise DomainError(what, rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
+    if math.inf > low > high > -math.inf:
+        rule, remedy = (
+            "the lower bound must be below the upper bound",
+            f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?",
+        )
+        raise DomainError(what, rule, remedy, code="bounds-reversed", column=name, lower=low, upper=high)
+    return name, (low, high)
 
 
 _NUMBER = r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?"
@@ -76,12 +82,6 @@ def _check_signs(flag: str, text: str) -> None:
         rule = "a column and its bounds are joined by colons"
         remedy = f"write {flag} {other[1]}:{other[2] or other[3]}:{other[4]}"
         raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-by-other-signs", flag=flag, text=text)
-
-
-def _check_once(flag: str, name: str, found: Container[str]) -> None:
-    if name in found:
-        what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
-        raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
 
 
 def read_shares(flag: str, texts: Sequence[str]) -> dict[str, float]:
@@ -366,22 +366,24 @@ def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]
         what, remedy = "--count together with --count-rows", "leave one out, or write a request with two questions"
         raise RequestError(what, "a question counts people or rows", remedy, code="count-beside-count-rows")
     fields = {}
-    for field, flags in FIELD_FLAGS.items():
-        flag, given = flags[0], getattr(arguments, flags[0].name)
+    for field, (flag, *_) in FIELD_FLAGS.items():
+        given = getattr(arguments, flag.name)
         if given is not None and given is not False:
             fields[field] = READ.get(flag.metavar or "", _as_given)(flag.words, given)
+    declared = {**fields.get("values", {}), **fields.get("bins", {})}
     for field in ("by", "histograms", "proportions"):
         unsaid = [name for name, values in fields.get(field, {}).items() if values is None]
-        check_values(FIELD_FLAGS[field][0].words, unsaid, {**fields.get("values", {}), **fields.get("bins", {})})
+        check_values(FIELD_FLAGS[field][0].words, unsaid, declared)
     if arguments.by_found:
         fields["by"] = with_found(fields.get("by", {}), arguments.by_found)
     if arguments.count_rows:
         fields["count"] = "rows"
     if arguments.neighbours:
         fields["neighbours"] = arguments.neighbours
-    source: Any = sources[0] if sources else "data"
-    promises = {name: getattr(arguments, name) for name in PROMISES if getattr(arguments, name)}
-    return fields | {"source": {"path": source, **promises} if promises else source}
+    fields["source"] = sources[0] if sources else "data"
+    if promises := {name: getattr(arguments, name) for name in PROMISES if getattr(arguments, name)}:
+        fields["source"] = {"path": fields["source"], **promises}
+    return fields
 
 
 def _as_given(flag: str, given: Any) -> Any:
@@ -418,35 +420,43 @@ def flag_text(field: str, value: Any) -> str:
     >>> flag_text("guarantee", {"epsilon": 1, "delta": 1e-6}), flag_text("share", 2)
     ('--epsilon 1 --delta 1e-6', 'share = 2')
     """
+    if field in _WRITERS:
+        return _WRITERS[field](field, value)
     flags = FIELD_FLAGS.get(field, ())
-    if field == "count":
-        return flags[1 if value == "rows" else 0].words
     if field == "source" and isinstance(value, Mapping):
         return " ".join(flag.words for flag in flags if value.get(flag.name) is True)
-    if field == "" and isinstance(value, Mapping) and {"bins", "by", *WAYS} & set(value):
-        return f"--bins NAME={_cells(value)}"
-    if field == "between":
-        return f"…:{_joined(value)}"
-    if field in WAYS:
-        return f"{field}:{_word(value)}:…"
     if field == "guarantee" and isinstance(value, Mapping):
         return " ".join(f"--{name} {_word(number)}" for name, number in value.items())
-    if field in (*STATED, "neighbours", "ids"):
-        return f"--{field} {_word(value)}"
-    if not flags or field == "source":
-        return toml_text(field, value)
-    flag = flags[0]
+    if field == "" and isinstance(value, Mapping) and {"bins", "by", *WAYS} & set(value):
+        return f"--bins NAME={_cells(value)}"
+    return _of_flag(field, flags[0], value) if flags and field != "source" else toml_text(field, value)
+
+
+def _plain(field: str, value: Any) -> str:
+    return f"--{field} {_word(value)}"
+
+
+_WRITERS: dict[str, Callable[[str, Any], str]] = {
+    **dict.fromkeys((*STATED, "neighbours", "ids"), _plain),
+    **dict.fromkeys(WAYS, lambda field, value: f"{field}:{_word(value)}:…"),
+    "between": lambda field, value: f"…:{_joined(value)}",
+    "count": lambda field, value: "--count-rows" if value == "rows" else "--count",
+}
+"""How what has a form of its own is written."""
+
+
+def _of_flag(field: str, flag: Flag, value: Any) -> str:
+    """A field that one flag says, given once or often."""
     if flag.metavar is None:
         return flag.words
     if field == "regression" and isinstance(value, Mapping):
         return f"{flag.words} {_word(value['of'])}~{'+'.join(map(_word, value['on']))}"
-    if isinstance(value, Mapping) and flag.often:
-        return " ".join(_of_column(field, flag, column, said) for column, said in value.items())
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not flag.often:
         return f"{flag.words} {','.join(f'{_word(key)}={_word(said)}' for key, said in value.items())}"
-    if isinstance(value, list | tuple) and flag.often:
-        return " ".join(f"{flag.words} {_listed(each)}" for each in value)
-    return f"{flag.words} {_listed(value)}"
+    if isinstance(value, Mapping):
+        return " ".join(_of_column(field, flag, column, said) for column, said in value.items())
+    several = value if isinstance(value, list | tuple) and flag.often else [value]
+    return " ".join(f"{flag.words} {_listed(each)}" for each in several)
 
 
 def _of_column(field: str, flag: Flag, column: str, said: Any) -> str:

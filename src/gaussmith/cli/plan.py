@@ -22,7 +22,7 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,9 @@ from gaussmith.errors import RequestError, printable, printable_json
 if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger, Outlook
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.row_rule import RowRule
     from gaussmith.privacy.guarantee import Guarantee
+    from gaussmith.requests.request import Request
 
 
 def add_flags(parser: Parser) -> None:
@@ -62,48 +64,27 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.pipeline.release import ledger_unit, open_ledger, read_schema, source_name
-    from gaussmith.planning.answer_notes import notes_on, told_of
-    from gaussmith.report.plans import plan_text
-    from gaussmith.report.tables import MAX_ROWS, explain_choice
 
     rows, targets = rows_from(arguments.rows), targets_from(arguments.target)
     request = request_from(arguments, arguments.request, False, _starting_guarantee(arguments) if targets else None)
     if targets:
         request = replace(request, guarantee=request.guarantee_for(targets, rows))
     plan = request.plan
-    planned = tuple(query.row_rule for query in plan.queries)
-    row_rules = read_schema(request) if arguments.request else planned
+    row_rules = read_schema(request) if arguments.request else tuple(query.row_rule for query in plan.queries)
     book = open_ledger(arguments.ledger, None)
-    if book is not None and arguments.request:
-        book.check_dataset(source_name(request.source))
     if book is not None:
+        if arguments.request:
+            book.check_dataset(source_name(request.source))
         book.check_protection(plan.neighbours, ledger_unit(request.unit))
     save_request(arguments, arguments.request, request)
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         if targets:
             print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
-        print(hints_for(request), end="")
-        print(plan_text(plan, rows, sys.maxsize if arguments.all else MAX_ROWS, rest_in="--all prints them"))
-        told = row_rules or planned
-        if len(plan) == 1:
-            notes = notes_on([told_of(piece, told[piece.slot.query]) for piece in plan.pieces])
-            told_notes = "\n".join(map(printable, notes))
-            print(wrapped(told_notes))
-        cost = request.cost_of_missing()
-        if cost > 1.005:
-            print(wrapped(
-                f"leaving out missing values makes the total squared error {cost:.3g} times as large as it would be "
-                "for columns promised to have a value in every row (complete)"
-            ))  # fmt: skip
-        if row_rules is None:
-            print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
-        print("\n" + bold("Why this noise"))
-        plain = len(plan) == 1 and plan.groups is None and len(plan.pieces) == 1
-        print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
-    outlook = (
-        None if book is None else book.afford(plan.spends, plan.keys_delta)
-    )  # refuses, with the plan already shown
+        _print_plan(request, rows, row_rules, arguments.all)
+    outlook = None
+    if book is not None:  # refuses, with the plan already shown
+        outlook = book.afford(plan.spends, plan.keys_delta)
     if arguments.json:
         plain = book is None and rows is None and not targets
         print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
@@ -114,6 +95,33 @@ def run(arguments: Namespace) -> int:
     for file in filter(None, (arguments.save, arguments.certificate)):
         print(f"\nSaved to {printable(without_secrets(file))}")
     return 0
+
+
+def _print_plan(request: Request, rows: int | None, row_rules: Sequence[RowRule | None] | None, every: bool) -> None:
+    """Print the plan; `row_rules` are those of the source, None where it is not on this machine."""
+    from gaussmith.pipeline.release import source_name
+    from gaussmith.planning.answer_notes import notes_on, told_of
+    from gaussmith.report.plans import plan_text
+    from gaussmith.report.tables import MAX_ROWS, explain_choice
+
+    plan = request.plan
+    print(hints_for(request), end="")
+    print(plan_text(plan, rows, sys.maxsize if every else MAX_ROWS, rest_in="--all prints them"))
+    told = row_rules or [query.row_rule for query in plan.queries]
+    if len(plan) == 1:
+        notes = notes_on([told_of(piece, told[piece.slot.query]) for piece in plan.pieces])
+        print(wrapped("\n".join(map(printable, notes))))
+    cost = request.cost_of_missing()
+    if cost > 1.005:
+        print(wrapped(
+            f"leaving out missing values makes the total squared error {cost:.3g} times as large as it would be "
+            "for columns promised to have a value in every row (complete)"
+        ))  # fmt: skip
+    if row_rules is None:
+        print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
+    print("\n" + bold("Why this noise"))
+    plain = len(plan) == 1 and plan.groups is None and len(plan.pieces) == 1
+    print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
 
 
 def _starting_guarantee(arguments: Namespace) -> Guarantee | None:
@@ -167,10 +175,10 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
         what = "--save and --certificate name one file"
         raise RequestError(what, "each needs its own file", "rename one", code="plan-and-certificate-in-one-file")
     for flag, file in given.items():
-        place = file if file.exists() else file.absolute().parent
-        if file.is_dir() or not os.access(place, os.W_OK):
-            reason = "it is a folder" if file.is_dir() else "there is no such folder, or you cannot write to it"
-            raise _unwritten(flag, file, reason)
+        if file.is_dir():
+            raise _unwritten(flag, file, "it is a folder")
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise _unwritten(flag, file, "there is no such folder, or you cannot write to it")
     texts = {flag: (plan if flag == "--save" else plan.certificate).to_json() for flag in given}
     for flag, file in given.items():
         try:

@@ -24,6 +24,7 @@ from gaussmith.errors import PlanError, RequestError, counted, printable
 
 if TYPE_CHECKING:
     from gaussmith.planning.certificate import CertificateVerdict
+    from gaussmith.planning.plan import Plan
     from gaussmith.planning.query import Query
 
 
@@ -35,8 +36,6 @@ def add_flags(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     from gaussmith.planning.certificate import Certificate, verify
     from gaussmith.planning.plan import Plan
-    from gaussmith.report.keys import kappa_of, statement, statement_notes
-    from gaussmith.report.plans import explain_any_noise, noise_names
 
     plan = Plan.from_json(_read(arguments.plan))
     certificate = Certificate.from_json(_read(arguments.certificate))
@@ -45,20 +44,33 @@ def run(arguments: Namespace) -> int:
         what, rule = "a certificate that does not hold", " · ".join(found.problems)
         raise PlanError(what, rule, "plan again, or ask its author", code="certificate-does-not-hold")
     if arguments.json:
-        fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
-        if plan.pays_for_keys:
-            fields |= {"statement": statement(plan), "keys_delta": kappa_of(plan), "mu_of_noise": plan.spends.mu}
-        asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
-        fields |= _fields(found)
-        if found.least > 0:
-            fields["least_together"] = found.least
-        fields["queries"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.queries, strict=True)]
-        print(json.dumps(fields, sort_keys=True, allow_nan=False))
-        return 0
+        print(json.dumps(_document(plan, found), sort_keys=True, allow_nan=False))
+    else:
+        _print(plan, found)
+    return 0
+
+
+def _document(plan: Plan, found: CertificateVerdict) -> dict[str, Any]:
+    from gaussmith.report.keys import kappa_of, statement
+    from gaussmith.report.plans import noise_names
+
+    fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash, **_fields(found)}
+    if plan.pays_for_keys:
+        fields |= {"statement": statement(plan), "keys_delta": kappa_of(plan), "mu_of_noise": plan.spends.mu}
+    if found.least > 0:
+        fields["least_together"] = found.least
+    asked = [list(filter(None, names)) for names, _, _ in noise_names(plan)]
+    fields["queries"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.queries, strict=True)]
+    return fields
+
+
+def _print(plan: Plan, found: CertificateVerdict) -> None:
+    from gaussmith.report.keys import statement, statement_notes
+    from gaussmith.report.plans import explain_any_noise, noise_names
+
     print(bold("The certificate holds"))
-    for (names, _, _), query, verdict in zip(
-        noise_names(plan), [*plan.untied, *([None] * len(plan.ties))], found.queries, strict=True
-    ):
+    queries = [*plan.untied, *([None] * len(plan.ties))]
+    for (names, _, _), query, verdict in zip(noise_names(plan), queries, found.queries, strict=True):
         named = ", ".join(names)
         print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(query, plan.neighbours, verdict)))
     if plan.pays_for_keys:
@@ -74,7 +86,6 @@ def run(arguments: Namespace) -> int:
             print(wrapped(f"All queries together: the total is at most {found.price:.9g}, and {best}: {within}."))
     for line in explain_any_noise(plan):
         print(wrapped(f"\n{line}"))
-    return 0
 
 
 def _fields(found: CertificateVerdict) -> dict[str, float | None]:

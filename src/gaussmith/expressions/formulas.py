@@ -75,23 +75,7 @@ def value_of(node: Node, row: Mapping[str, object]) -> Any:
     if name in ("if", "text if"):
         condition, first, second = node.arguments
         return value_of(first if value_of(condition, row) else second, row)
-    values = [value_of(argument, row) for argument in node.arguments]
-    if name in ("coalesce", "text coalesce"):
-        return next((value for value in values if value is not None), None)
-    if name in ("is_null", "text is_null"):
-        return values[0] is None
-    if name in ("and", "or"):
-        return all(values) if name == "and" else any(values)
-    if name in ("not", "from truth"):
-        return not values[0] if name == "not" else float(values[0])
-    name = name.removeprefix("text ")
-    if None in values:
-        return None if name in _ARITHMETIC else False
-    if name in ("in", "not in"):
-        return (values[0] in values[1:]) == (name == "in")
-    if name in COMPARISONS:
-        return bool(COMPARE[name](values[0], values[1]))
-    return _TEXT_TESTS[name](*values) if name in TEXT_TESTS else finite(_ARITHMETIC[name](*values))
+    return _PLAIN[name.removeprefix("text ")](*(value_of(argument, row) for argument in node.arguments))
 
 
 def finite(value: Any) -> float | None:
@@ -146,25 +130,41 @@ def _part_of_date(part: str, value: Any) -> float | None:
     return float(value.year * 10000 + value.month * 100 + value.day) if part == "date" else float(getattr(value, part))
 
 
-_TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
-    "contains": lambda text, part: part in text,
-    "starts_with": str.startswith,
-    "ends_with": str.endswith,
-}
+def _of_known(otherwise: Any, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, with this value where something is missing."""
+    return lambda *values: otherwise if None in values else compute(*values)
 
-_ARITHMETIC: dict[str, Callable[..., float | None]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": lambda x, y: x / y if y != 0 else None,
-    "negative": operator.neg,
-    "abs": abs,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "sqrt": lambda x: math.sqrt(x) if x >= 0 else None,
-    "min": min,
-    "max": max,
+
+def _arithmetic(compute: Callable[..., Any]) -> Callable[..., float | None]:
+    return _of_known(None, lambda *values: finite(compute(*values)))
+
+
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "and": lambda *values: all(values),
+    "or": lambda *values: any(values),
+    "not": operator.not_,
+    "from truth": float,
+    "is_null": lambda value: value is None,
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
+    "in": _of_known(False, lambda value, *members: value in members),
+    "not in": _of_known(False, lambda value, *members: value not in members),
+    **{name: _of_known(False, compare) for name, compare in COMPARE.items()},
+    "contains": _of_known(False, operator.contains),
+    "starts_with": _of_known(False, str.startswith),
+    "ends_with": _of_known(False, str.endswith),
+    "+": _arithmetic(operator.add),
+    "-": _arithmetic(operator.sub),
+    "*": _arithmetic(operator.mul),
+    "/": _arithmetic(lambda x, y: x / y if y != 0 else None),
+    "negative": _arithmetic(operator.neg),
+    "abs": _arithmetic(abs),
+    "floor": _arithmetic(math.floor),
+    "ceil": _arithmetic(math.ceil),
+    "sqrt": _arithmetic(lambda x: math.sqrt(x) if x >= 0 else None),
+    "min": _arithmetic(min),
+    "max": _arithmetic(max),
 }
+"""What each operation makes of the values of its arguments."""
 
 
 HEAVIEST = 2000
@@ -282,8 +282,7 @@ class _Checker:
     def kind(self, node: Node) -> tuple[str, Node]:
         """The natural kind of a node, and its tree in that kind (truth columns stay as they are)."""
         if node.constant is not None:
-            value = node.constant
-            return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
+            return {bool: "truth", str: "text"}.get(type(node.constant), "number"), node
         return self.column(node) if node.column is not None else self.operation(node)
 
     def column(self, node: Column) -> tuple[str, Node]:
@@ -301,60 +300,60 @@ class _Checker:
         return shown, Operation(_READINGS[str(kind)], (node,), node.at)
 
     def operation(self, node: Operation) -> tuple[str, Node]:
-        name, arguments = node.name, node.arguments
-        if name in ("and", "or", "not"):
-            return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))
-        if name in COMPARISONS:
-            return "truth", self.comparison(node)
-        if name in ("in", "not in"):
-            return "truth", self.membership(node)
-        if name in TEXT_TESTS:
-            return "truth", self.text_test(node)
-        if name in ("if", "coalesce"):
-            return self.branches(node)
-        if name == "days_between":
-            first, last = (self.serial(argument) for argument in arguments)
-            return "number", self.make("-", node, last, first)
-        if name == "is_null":
-            kind, tree = self.kind(arguments[0])
-            if kind == "truth":
-                tree = self.number(arguments[0])
-            return "truth", self.make("text is_null" if kind == "text" else "is_null", node, tree)
-        if name == "number":
-            return "number", self.number(arguments[0])
-        if name in DATE_FUNCTIONS:
-            kind, _ = self.kind(arguments[0])
-            if kind not in ("date", "text") or arguments[0].column is None:
-                problem, remedy = f"{name} of {described(kind)}", "give it such a column"
-                rule = f"{name} takes a column of dates, or of text such as 2024-05-31"
-                self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
-            return "number", Operation(f"{name} of {kind}", arguments, node.at)
-        numbers = [self.number(argument) for argument in arguments]
-        if name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
+        return _CHECKS.get(node.name, _Checker.arithmetic)(self, node)
+
+    def logic(self, node: Operation) -> tuple[str, Node]:
+        return "truth", self.make(node.name, node, *map(self.truth, node.arguments))
+
+    def days_between(self, node: Operation) -> tuple[str, Node]:
+        first, last = map(self.serial, node.arguments)
+        return "number", self.make("-", node, last, first)
+
+    def is_null(self, node: Operation) -> tuple[str, Node]:
+        (argument,) = node.arguments
+        kind, tree = self.kind(argument)
+        if kind == "text":
+            return "truth", self.make("text is_null", node, tree)
+        return "truth", self.make("is_null", node, self.number(argument) if kind == "truth" else tree)
+
+    def date_part(self, node: Operation) -> tuple[str, Node]:
+        (column,) = node.arguments
+        kind, _ = self.kind(column)
+        if kind not in ("date", "text") or column.column is None:
+            problem, remedy = f"{node.name} of {described(kind)}", "give it such a column"
+            rule = f"{node.name} takes a column of dates, or of text such as 2024-05-31"
+            self.refuse(column, problem, rule, remedy, code="not-a-date-column", function=node.name, kind=kind)
+        return "number", Operation(f"{node.name} of {kind}", node.arguments, node.at)
+
+    def arithmetic(self, node: Operation) -> tuple[str, Node]:
+        numbers = [self.number(argument) for argument in node.arguments]
+        if node.name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
             problem, rule = "a division by the constant 0", "it has no value on any row"
             self.refuse(node, problem, rule, "fix the divisor", code="division-by-zero")
-        return "number", self.make(name, node, *numbers)
+        return "number", self.make(node.name, node, *numbers)
 
-    def branches(self, node: Operation) -> tuple[str, Node]:
-        """if(condition, value, other value) and coalesce(value, …), whose values are of one kind."""
-        choosing = node.name == "if"
-        values = node.arguments[1:] if choosing else node.arguments
-        kind = self.common_kind(node, values)
-        if kind == "text":
-            trees = [self.kind(value)[1] for value in values]
-        elif choosing and kind == "truth":
-            yes, no = (self.truth(value) for value in values)
-            chosen = self.truth(node.arguments[0])
+    def as_number(self, node: Operation) -> tuple[str, Node]:
+        return "number", self.number(node.arguments[0])
+
+    def choice(self, node: Operation) -> tuple[str, Node]:
+        """if(condition, value, other value), whose values are of one kind."""
+        kind = self.common_kind(node, node.arguments[1:])
+        condition, *values = node.arguments
+        chosen = self.truth(condition)
+        if kind == "truth":
+            yes, no = map(self.truth, values)
             held = self.make("and", node, chosen, yes)
             return "truth", self.make("or", node, held, self.make("and", node, self.make("not", node, chosen), no))
-        else:
-            trees = [self.number(value) for value in values]
-        name = "text " + node.name if kind == "text" else node.name
-        if choosing:
-            condition = self.truth(node.arguments[0])
-            if condition.constant is not None:
-                return kind, trees[0] if condition.constant else trees[1]
-            return kind, Operation(name, (condition, *trees), node.at)
+        first, second = (self.kind(value)[1] if kind == "text" else self.number(value) for value in values)
+        if chosen.constant is not None:
+            return kind, first if chosen.constant else second
+        return kind, Operation("text if" if kind == "text" else "if", (chosen, first, second), node.at)
+
+    def coalesce(self, node: Operation) -> tuple[str, Node]:
+        """coalesce(value, …), whose values are of one kind."""
+        kind = self.common_kind(node, node.arguments)
+        trees = [self.kind(value)[1] if kind == "text" else self.number(value) for value in node.arguments]
+        name = "text coalesce" if kind == "text" else "coalesce"
         made = trees[0] if trees[0].constant is not None else Operation(name, tuple(trees), node.at)
         return kind, self.make("!=", node, made, Literal(0.0, node.at)) if kind == "truth" else made
 
@@ -375,7 +374,7 @@ class _Checker:
                 self.refuse(value, problem, rule, remedy, code="choice-of-several-kinds", function=node.name)
         return "number"
 
-    def text_test(self, node: Operation) -> Node:
+    def text_test(self, node: Operation) -> tuple[str, Node]:
         text, part = node.arguments
         kind, tree = self.kind(text)
         if kind != "text":
@@ -385,7 +384,7 @@ class _Checker:
             problem, rule = f"{node.name} without a text to look for", "its second value must be text in quotes"
             remedy = f"write {node.name}(name, 'north')"
             self.refuse(part, problem, rule, remedy, code="text-to-look-for-needed", function=node.name)
-        return self.make(node.name, node, tree, part)
+        return "truth", self.make(node.name, node, tree, part)
 
     def serial(self, node: Node) -> Node:
         """A date as the number of its day."""
@@ -440,20 +439,20 @@ class _Checker:
         )
         self.refuse(node, problem, rule, "write year-month-day", code="date-needed", kind=kind)
 
-    def comparison(self, node: Operation) -> Node:
+    def comparison(self, node: Operation) -> tuple[str, Node]:
         self.check_quotes(node)
-        kinds = {self.kind(argument)[0] for argument in node.arguments}
+        read = [self.kind(argument) for argument in node.arguments]
+        kinds = {kind for kind, _ in read}
         ordered = node.name not in ("==", "!=")
-        dates = "date" in kinds or (ordered and any(_date_of(argument) is not None for argument in node.arguments))
-        if kinds == {"text"} and not dates:
-            if ordered:
-                rule = "text can be compared only with ==, != and in"
-                remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
-                problem = f"text compared with {node.name}"
-                self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
-            return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
-        convert = self.date if dates else self.number
-        return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+        if "date" in kinds or (ordered and any(map(_is_date, node.arguments))):
+            return "truth", self.make(node.name, node, *map(self.date, node.arguments))
+        if kinds != {"text"}:
+            return "truth", self.make(node.name, node, *map(self.number, node.arguments))
+        if ordered:
+            problem, rule = f"text compared with {node.name}", "text can be compared only with ==, != and in"
+            remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
+            self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
+        return "truth", self.make("text " + node.name, node, *(tree for _, tree in read))
 
     def check_quotes(self, node: Operation) -> None:
         """Refuse an unknown name compared with a text column: its quotes are missing."""
@@ -465,24 +464,39 @@ class _Checker:
                 remedy = f"add quotes; or is it a column? {nearest_column(side.name, self.kinds)}"
                 self.refuse(side, problem, rule, remedy, code="text-without-quotes", column=side.name)
 
-    def membership(self, node: Operation) -> Node:
+    def membership(self, node: Operation) -> tuple[str, Node]:
         left, *members = node.arguments
         kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
         if len(kinds) > 1:
             rule = "a list must hold constants of one type"
             self.refuse(members[0], "a list of several types", rule, "split it in two", code="list-of-several-kinds")
         if kind == "text" and kinds == {"text"}:
-            return self.make("text " + node.name, node, self.kind(left)[1], *members)
+            return "truth", self.make("text " + node.name, node, self.kind(left)[1], *members)
         if kind != "truth" and kinds == {"truth"}:
             problem, rule = f"booleans in a list for {described(kind)}", "a list must have the type of the left side"
             self.refuse(members[0], problem, rule, "fix the list", code="list-of-another-kind", kind=kind)
         convert = self.date if kind == "date" else self.number
-        return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+        return "truth", self.make(node.name, node, *map(convert, node.arguments))
 
 
-def _date_of(node: Node) -> float | None:
-    """The number of a date that is written in the expression, perhaps with a time; None for anything else."""
-    return date_number(node.constant) if isinstance(node.constant, str) else None
+_CHECKS: dict[str, Callable[[_Checker, Operation], tuple[str, Node]]] = {
+    **dict.fromkeys(("and", "or", "not"), _Checker.logic),
+    **dict.fromkeys(COMPARISONS, _Checker.comparison),
+    **dict.fromkeys(("in", "not in"), _Checker.membership),
+    **dict.fromkeys(TEXT_TESTS, _Checker.text_test),
+    **dict.fromkeys(DATE_FUNCTIONS, _Checker.date_part),
+    "if": _Checker.choice,
+    "coalesce": _Checker.coalesce,
+    "days_between": _Checker.days_between,
+    "is_null": _Checker.is_null,
+    "number": _Checker.as_number,
+}
+"""What checks each operation; all others are arithmetic."""
+
+
+def _is_date(node: Node) -> bool:
+    """Whether this is a date that is written in the expression, perhaps with a time."""
+    return isinstance(node.constant, str) and date_number(node.constant) is not None
 
 
 def _weight(node: Node) -> int:

@@ -273,11 +273,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     while at < len(text):
         match = token.match(text, at)
         if match is None or match.lastgroup is None:
-            if text[at] in "\"'`":
-                rule = "text ends with the same quote it starts with"
-                refuse(text, at, "a quote that is not closed", rule, "close it", code="quote-not-closed")
-            problem = f"{text[at]!r} is not in the language"
-            refuse(text, at, problem, language(), _TAKE_OUT, code="sign-not-in-language", token=text[at])
+            _refuse_sign(text, at)
         kind, word = match.lastgroup, match.group()
         if kind == "foreign":
             problem = f"{word!r} is not in the language"
@@ -285,16 +281,24 @@ def _tokens(text: str) -> Iterator[_Token]:
         after = match.end()
         if kind == "number":
             _check_date(text, at)
-        if kind == "number" and after < len(text) and (text[after].isalnum() or text[after] in "_."):
-            remedy = "separate the two, or write the name in backticks: `2nd visit`"
-            problem = "a number runs into a name"
-            refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
+            if re.match(r"[\w.]", text[after:]):
+                remedy = "separate the two, or write the name in backticks: `2nd visit`"
+                problem = "a number runs into a name"
+                refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
         if kind == "name" and word.lower() in WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
             yield _Token(kind, word, at)
         at = after
     yield _Token("end", "", len(text))
+
+
+def _refuse_sign(text: str, at: int) -> NoReturn:
+    if text[at] in "\"'`":
+        rule = "text ends with the same quote it starts with"
+        refuse(text, at, "a quote that is not closed", rule, "close it", code="quote-not-closed")
+    problem = f"{text[at]!r} is not in the language"
+    refuse(text, at, problem, language(), _TAKE_OUT, code="sign-not-in-language", token=text[at])
 
 
 def _check_date(text: str, at: int) -> None:
@@ -335,8 +339,12 @@ class _Parser:
         self.place += 1
         return token
 
+    def meets(self, sign: str) -> bool:
+        """Whether this sign is here."""
+        return self.here.kind == "sign" and self.here.text == sign
+
     def want(self, sign: str) -> None:
-        if self.here.kind == "sign" and self.here.text == sign:
+        if self.meets(sign):
             self.place += 1
             return
         problem, rule = f"{sign!r} is missing", "every bracket must be closed"
@@ -383,11 +391,11 @@ class _Parser:
                 if (after.kind, after.text) != ("word", "in"):
                     return left
             self.take()
-            if token.text in ("in", "not"):
-                if token.text == "not":
-                    self.take()
-                name = "in" if token.text == "in" else "not in"
-                left = Operation(name, (left, *self.constants(depth)), token.at)
+            if token.text == "not":
+                self.take()
+                left = Operation("not in", (left, *self.constants(depth)), token.at)
+            elif token.text == "in":
+                left = Operation("in", (left, *self.constants(depth)), token.at)
             else:
                 left = Operation(token.text, (left, self.expression(binding, depth + 1)), token.at)
             self.operations += 1
@@ -401,11 +409,7 @@ class _Parser:
         token = self.take()
         match token.kind, token.text:
             case "number", word:
-                if float(word) == float("inf"):
-                    problem = "a number too large for a double"
-                    rule = "numbers must be below 1.8e308"
-                    refuse(self.text, token.at, problem, rule, "write a smaller one", code="number-too-large")
-                return Literal(float(word), token.at)
+                return self.number(token)
             case "text", word:
                 return Literal(_unquote(word), token.at)
             case "quoted", word:
@@ -424,7 +428,7 @@ class _Parser:
                 self.want(")")
                 return inner
             case "name", word:
-                if self.here.kind == "sign" and self.here.text == "(":
+                if self.meets("("):
                     return self.call(token, depth)
                 if word.lower() in ("null", "none", "nan"):
                     problem, rule = f"{word!r} is not a value", "a comparison with a missing value is false"
@@ -432,6 +436,12 @@ class _Parser:
                 return Column(word, token.at)
         self.place -= 1
         self.refuse_here()
+
+    def number(self, token: _Token) -> Node:
+        if float(token.text) == float("inf"):
+            problem, rule = "a number too large for a double", "numbers must be below 1.8e308"
+            refuse(self.text, token.at, problem, rule, "write a smaller one", code="number-too-large")
+        return Literal(float(token.text), token.at)
 
     def call(self, name: _Token, depth: int) -> Node:
         if name.text not in self.functions:
@@ -441,13 +451,12 @@ class _Parser:
             problem = f"there is no function {name.text!r}"
             refuse(self.text, name.at, problem, rule, remedy, code="unknown-function", function=name.text)
         self.want("(")
-        empty = self.here.text == ")" and self.here.kind == "sign" and not self.functions[name.text][0]
-        arguments = [] if empty else [self.expression(0, depth + 1)]
-        while arguments and self.here.kind == "sign" and self.here.text == ",":
+        least, most = self.functions[name.text]
+        arguments = [] if self.meets(")") and not least else [self.expression(0, depth + 1)]
+        while arguments and self.meets(","):
             self.take()
             arguments.append(self.expression(0, depth + 1))
         self.want(")")
-        least, most = self.functions[name.text]
         if not least <= len(arguments) <= most:
             wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
             refuse(

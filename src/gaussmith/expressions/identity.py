@@ -133,13 +133,9 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
         what = f"ids={ids!r} without a unit"
         remedy = f"write {setting('unit', 'person')}, or leave ids out"
         raise SourceError(what, rule, remedy, code="ids-without-unit", ids=ids)
-    number = kind in ("number", "long number")
-    fits = kind in ("text", "object") or number if ids == INTEGER else kind == "text"
-    if ids == TEXT and number and dtype is not None and dtype.is_integer():
-        fits = True
-    if not fits:
-        said = "text or numbers" if ids == INTEGER else "text or integers"
-        rule = f"the column must hold {said}"
+    accepted = ("text", "object", "number", "long number") if ids == INTEGER else ("text",)
+    if kind not in accepted and not (kind in ("number", "long number") and dtype is not None and dtype.is_integer()):
+        rule = f"the column must hold {'text or numbers' if ids == INTEGER else 'text or integers'}"
         what, remedy = f"ids={ids!r} for unit={unit!r}", "leave ids out, or convert the column in the source"
         raise SourceError(what, rule, remedy, code="ids-do-not-fit-unit", ids=ids, unit=unit)
 

@@ -17,6 +17,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.checks import repeated
 from gaussmith.errors import RequestError, damaged_plan, nearest_column
 from gaussmith.expressions.identity import LONGEST_DATE, date_number, object_code
 from gaussmith.expressions.spelling import as_date, as_number
@@ -239,23 +240,25 @@ def declare_groups(
     columns, labels = tuple(columns), tuple(map(tuple, labels))
     compared, owned = [], []
     for j, name in enumerate(columns):
-        if name not in kinds:
-            what, rule = f"by: column {name!r}", "the source has no such column"
-            raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
+        _check_there(name, kinds)
         owned.append(own := [key[j] for key in labels])
         whole = name in integers and kinds[name] == "number" and set(map(type, own)) == {int}
         long = whole and max(max(own), -min(own)) >= 2**53
         compared.append("text" if long else _compared_as(name, kinds[name], own))
     coded = list(map(_codes, columns, owned, compared))
     codes = _together(coded)
-    distinct = len(set(coded[0] if len(coded) == 1 else codes))
-    seen: set[tuple[str | float, ...]] = set()
-    for key, code in zip(labels, codes, strict=True) if distinct < len(codes) else ():
-        if code in seen:
-            what = f"by: key {', '.join(map(repr, key))}"
-            raise RequestError(what, "it is declared twice", "name each group once", code="key-twice", key=key)
-        seen.add(code)
+    if len(set(coded[0] if len(coded) == 1 else codes)) < len(codes):
+        twice = repeated(codes)
+        key = [key for key, code in zip(labels, codes, strict=True) if code == twice][1]
+        what = f"by: key {', '.join(map(repr, key))}"
+        raise RequestError(what, "it is declared twice", "name each group once", code="key-twice", key=key)
     return GroupKeys(columns, labels, tuple(compared), codes)
+
+
+def _check_there(name: str, kinds: Mapping[str, str]) -> None:
+    if name not in kinds:
+        what, rule = f"by: column {name!r}", "the source has no such column"
+        raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
 
 
 def _together(columns: Sequence[Sequence[Any]]) -> Sequence[tuple[Any, ...]]:
@@ -287,9 +290,7 @@ def declare_keys(
         return declare_groups(columns, labels, kinds, integers)
     known = dict(cuts)
     for name, cut in cuts:
-        if name not in kinds:
-            what, rule = f"by: column {name!r}", "the source has no such column"
-            raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
+        _check_there(name, kinds)
         known[name] = fitted_cut(name, cut, kinds)
     places = [{key: float(i) for i, key in enumerate(dict.fromkeys(own))} for own in zip(*labels, strict=True)]
     cut_at = [name in known for name in columns]
@@ -315,13 +316,12 @@ def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
     wanted = kinds.pop()
     kind = kind.removeprefix("long ")
     if kind not in _ACCEPTED[wanted]:
-        odd = (value for value in values if wanted == "text" and re.fullmatch("-?[0-9]+", value) is None)
-        key = next(odd, values[0]) if kind == "number" else values[0]
-        what = f"by: column {name!r} holds {_NAMES.get(kind, kind)}"
-        raise RequestError(
-            what, *_misfit(kind, wanted, key), code="keys-do-not-fit-column", column=name, kind=kind, key=key
-        )
-    return "date" if kind == "date" or wanted == "date" else "text" if wanted == "text" else "number"
+        key = values[0]
+        if kind == "number" and wanted == "text":
+            key = next((value for value in values if re.fullmatch("-?[0-9]+", value) is None), key)
+        what, code = f"by: column {name!r} holds {_NAMES.get(kind, kind)}", "keys-do-not-fit-column"
+        raise RequestError(what, *_misfit(kind, wanted, key), code=code, column=name, kind=kind, key=key)
+    return "date" if kind == "date" else {"date": "date", "text": "text"}.get(wanted, "number")
 
 
 def _misfit(kind: str, wanted: str, key: Any) -> tuple[str, str]:
@@ -356,17 +356,21 @@ def _code(name: str, value: Any, kind: str) -> str | float:
     if kind == "text":
         return str(value)
     if kind == "date":
-        text = value if isinstance(value, str) else value.isoformat()[:LONGEST_DATE]
-        number = date_number(text)
-        if number is None or len(text) > LONGEST_DATE:
-            rule = "it is not a date" if number is None else "dates are compared without a time of day"
-            what = f"by: key {value!r} of {name!r}"
-            raise RequestError(what, rule, "write it as 2024-05-31", code="key-not-a-date", key=value, column=name)
-        return number
+        return _date_code(name, value)
     if not math.isfinite(value) or abs(value) >= 2**53:
         what, rule = f"by: key {value!r} of {name!r}", "numeric keys must be below 2^53"
         raise RequestError(what, rule, "write longer ones as text", code="key-too-large", key=value, column=name)
     return float(value) + 0.0
+
+
+def _date_code(name: str, value: Any) -> float:
+    text = value if isinstance(value, str) else value.isoformat()[:LONGEST_DATE]
+    number = date_number(text)
+    if number is None or len(text) > LONGEST_DATE:
+        rule = "it is not a date" if number is None else "dates are compared without a time of day"
+        what = f"by: key {value!r} of {name!r}"
+        raise RequestError(what, rule, "write it as 2024-05-31", code="key-not-a-date", key=value, column=name)
+    return number
 
 
 def with_integers(groups: GroupKeys, schema: Mapping[str, Any]) -> GroupKeys:

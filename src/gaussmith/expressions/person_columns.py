@@ -92,7 +92,7 @@ def plan_person_columns(columns: Mapping[str, str], where: str | None, kinds: Ma
         folded[name.casefold()] = name
         expression = parse(text, of_people=True)
         tree = planner.without_rows(expression, expression.tree, known)
-        kinds_here = {**{inner: made.kind for inner, made in planner.made.items()}, **known}
+        kinds_here = {**planner.made_kinds, **known}
         if tree.column is not None and tree.column in planner.made:
             plain[name], known[name] = tree.column, kinds_here[tree.column]
             continue
@@ -104,8 +104,8 @@ def plan_person_columns(columns: Mapping[str, str], where: str | None, kinds: Ma
         formulas.append((name, formula))
         known[name] = formula.kind
     tested = plan_derivation({}, where, known).where
-    all_kinds = {**{inner: made.kind for inner, made in planner.made.items()}, **known}
-    return PersonColumns(planner.made, plain, Derivation(tuple(formulas), tested, all_kinds), tuple(columns))
+    derivation = Derivation(tuple(formulas), tested, {**planner.made_kinds, **known})
+    return PersonColumns(planner.made, plain, derivation, tuple(columns))
 
 
 class _Planner:
@@ -114,6 +114,10 @@ class _Planner:
     def __init__(self, kinds: Mapping[str, str], prefix: str) -> None:
         self.kinds, self.prefix = kinds, prefix
         self.made: dict[str, Aggregate] = {}
+
+    @property
+    def made_kinds(self) -> dict[str, str]:
+        return {name: made.kind for name, made in self.made.items()}
 
     def without_rows(self, expression: Expression, tree: Node, known: Mapping[str, str]) -> Node:
         """The tree over columns of people alone."""
@@ -149,17 +153,10 @@ class _Planner:
         if not node.arguments:
             return Aggregate(name, "number", None)
         inner = node.arguments[0]
-        if any(_has_aggregate(argument) for argument in node.arguments):
+        if any(map(_has_aggregate, node.arguments)):
             rule, remedy = "a function of rows takes a value of each row", "make it a person column of its own"
             refuse(text, inner.at, f"a function of rows inside {name}", rule, remedy, code="aggregate-in-aggregate")
-        digits = DIGITS
-        if len(node.arguments) > 1:
-            constant = node.arguments[1].constant
-            if type(constant) is not float or constant not in range(MOST_DIGITS + 1):
-                rule = f"the second value of {name} is the number of decimal places, 0 to {MOST_DIGITS}"
-                remedy = f"write {name}(x, 2)"
-                refuse(text, node.arguments[1].at, "other decimal places", rule, remedy, code="decimal-places")
-            digits = int(constant)
+        digits = _digits_of(text, node)
         formula = check(Expression(text, inner), self.kinds)
         if name in ("count", "any", "all"):
             if formula.kind != "truth":
@@ -167,14 +164,25 @@ class _Planner:
                 remedy = f"write {name}(not is_null(x))"
                 refuse(text, inner.at, problem, rule, remedy, code="aggregate-takes-condition", function=name)
             return Aggregate(name, "number" if name == "count" else "truth", formula)
+        if formula.kind == "date" and name not in ("min", "max", "only"):
+            problem, rule = f"a date in {name}", "dates are compared: min, max and only take them"
+            refuse(text, inner.at, problem, rule, "take a number of it", code="date-in-aggregate", function=name)
         if formula.kind == "date" or name == "only":
-            if name not in ("min", "max", "only"):
-                problem, rule = f"a date in {name}", "dates are compared: min, max and only take them"
-                refuse(text, inner.at, problem, rule, "take a number of it", code="date-in-aggregate", function=name)
             kind = formula.kind if inner.column is None else self.kinds[inner.column]
             return Aggregate(name, kind.removeprefix("long "), formula)
         number = check(Expression(text, Operation("number", (inner,), inner.at)), self.kinds)
-        return Aggregate(name, "number", number, digits if name in ("sum", "mean") else DIGITS)
+        return Aggregate(name, "number", number, digits if name in _ADDED else DIGITS)
+
+
+def _digits_of(text: str, node: Operation) -> int:
+    """The decimal places in which a sum or a mean is added."""
+    if len(node.arguments) < 2:
+        return DIGITS
+    places = node.arguments[1]
+    if type(places.constant) is not float or places.constant not in range(MOST_DIGITS + 1):
+        rule = f"the second value of {node.name} is the number of decimal places, 0 to {MOST_DIGITS}"
+        refuse(text, places.at, "other decimal places", rule, f"write {node.name}(x, 2)", code="decimal-places")
+    return int(places.constant)
 
 
 def _has_aggregate(tree: Node) -> bool:
@@ -195,28 +203,29 @@ def combine_people(rows: Frame, person: nw.Expr, columns: PersonColumns) -> Fram
     """
     import narwhals as nw
 
-    made = list(columns.aggregates.values())
-    inputs = [expr.alias(f"{part}{j}") for j, each in enumerate(made) for part, expr in _inputs(each).items()]
+    made = list(enumerate(columns.aggregates.values()))
+    inputs = [expr.alias(f"{part}{j}") for j, each in made for part, expr in _inputs(each).items()]
     one = nw.lit(1).cast(nw.Int64).alias("n")
     frame = rows.select(person.alias("u"), one, *inputs).filter(~nw.col("u").is_null())
-    limbs = [
-        expr.alias(f"{part}{j}") for j, each in enumerate(made) if each.function in _ADDED for part, expr in _limbs(j)
-    ]
-    if limbs:  # the integer is made in a step of its own, so that it is computed once for both parts
-        frame = frame.with_columns(*limbs)
-    sums, extremes = ["n"], []
-    for j, each in enumerate(made):
-        sums += [f"{part}{j}" for part in _summed(each)]
-        extremes += [
-            nw.col(f"{part}{j}").min() if part == "a" else nw.col(f"{part}{j}").max() for part in _compared(each)
-        ]
+    added = [j for j, each in made if each.function in _ADDED]
+    if added:  # the integer is made in a step of its own, so that it is computed once for both parts
+        frame = frame.with_columns(*(expr.alias(f"{part}{j}") for j in added for part, expr in _limbs(j)))
+    sums = ["n", *(f"{part}{j}" for j, each in made for part in _summed(each))]
+    extremes = [_extreme(part, j) for j, each in made for part in _compared(each)]
     people = frame.group_by("u").agg(*(nw.col(name).sum() for name in sums), *extremes)
     people = people.with_columns(*(nw.col(name).cast(nw.Int64) for name in sums))  # DuckDB adds up in 128 bits
-    named = {name: _result(each, j) for j, (name, each) in enumerate(columns.aggregates.items())}
-    numbers = people.select(*(expr.alias(name) for name, expr in named.items()))
+    named = zip(columns.aggregates, made, strict=True)
+    numbers = people.select(*(_result(each, j).alias(name) for name, (j, each) in named))
     plain = [nw.col(inner).alias(name) for name, inner in columns.plain.items()]
     found = derive(numbers.with_columns(*plain) if plain else numbers, columns.derivation)
     return found.select(*columns.names)
+
+
+def _extreme(part: str, j: int) -> nw.Expr:
+    import narwhals as nw
+
+    column = nw.col(f"{part}{j}")
+    return column.min() if part == "a" else column.max()
 
 
 _ADDED = ("sum", "mean")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest_column
 from gaussmith.expressions.formulas import COMPARE, Formula, check, columns_used, evaluate, kind_of
-from gaussmith.expressions.grammar import COMPARISONS, TEXT_TESTS, Node, Operation, described, parse
+from gaussmith.expressions.grammar import TEXT_TESTS, Node, Operation, described, parse
 from gaussmith.expressions.identity import (
     BLANKS,
     DATE_PARTS,
@@ -173,24 +175,38 @@ def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
 
     if part == "quarter":
         return quotient(_part("month", kind, column) + 2.0, 3)
-    if part in ("serial", "weekday", "week"):
-        day = column if kind == "date" else _existing_day(column)
-        year, number = day.dt.year().cast(nw.Float64), day.dt.ordinal_day().cast(nw.Float64)
-        serial = days_before(year) + number
-        return week_of(year, number) if part == "week" else weekday_of(serial) if part == "weekday" else serial
-    if part == "hour" and kind == "date":  # a date without a time begins its day
-        return column.cast(nw.Datetime("us")).dt.hour().cast(nw.Float64)
-
     if part == "date":
         year, month, day = (_part(name, kind, column) for name in DATE_PARTS)
         return year * 10000.0 + month * 100.0 + day
+    if part in _CALENDAR:
+        return _CALENDAR[part](column if kind == "date" else _existing_day(column))
     if kind == "date":
-        parts = {"year": column.dt.year, "month": column.dt.month, "day": column.dt.day}
-        return parts[part]().cast(nw.Float64)
+        if part == "hour":  # a date without a time begins its day
+            column = column.cast(nw.Datetime("us"))
+        found: nw.Expr = getattr(column.dt, part)()
+        return found.cast(nw.Float64)
     text = column.cast(nw.String)
     start, length = HOUR if part == "hour" else DATE_PARTS[part]
     pattern = TIME_PATTERN if part == "hour" else DATE_PATTERN
     return nw.when(text.str.contains(_whole(pattern))).then(text.str.slice(start, length)).cast(nw.Float64)
+
+
+def _year_and_number(day: nw.Expr) -> tuple[nw.Expr, nw.Expr]:
+    import narwhals as nw
+
+    return day.dt.year().cast(nw.Float64), day.dt.ordinal_day().cast(nw.Float64)
+
+
+def _serial(day: nw.Expr) -> nw.Expr:
+    year, number = _year_and_number(day)
+    return days_before(year) + number
+
+
+_CALENDAR: dict[str, Callable[[nw.Expr], nw.Expr]] = {
+    "serial": _serial,
+    "weekday": lambda day: weekday_of(_serial(day)),
+    "week": lambda day: week_of(*_year_and_number(day)),
+}
 
 
 def _existing_day(column: nw.Expr) -> nw.Expr:
@@ -218,37 +234,62 @@ def _number(node: Node) -> nw.Expr:
         return nw.when(_truth(first)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     if name == "if":
         return nw.when(_truth(first)).then(_number(node.arguments[1])).otherwise(_number(node.arguments[2]))
-    values = [_number(argument) for argument in node.arguments]
-    if name == "coalesce":
-        *earlier, found = values
-        for value in reversed(earlier):
-            found = nw.when(value.is_finite()).then(value).otherwise(found)
-        return found
-    if name == "/":
-        x, y = values
-        return x / (x * 0.0 + nw.when(y.is_finite() & (y != 0.0)).then(y))
-    if name == "sqrt":  # of a negative number DuckDB fails; roots are rounded correctly on every engine
-        (x,) = values
-        return nw.when(x.is_finite() & (x >= 0.0)).then(x).sqrt()
-    if name == "ceil":
-        return _number(Operation("floor", (Operation("negative", node.arguments),))) * -1.0
-    if name == "floor":
-        (x,) = values
-        small = x.is_finite() & (x.abs() < 2.0**52)  # from there on all doubles are whole; Spark's floor is an integer
-        return nw.when(small).then(nw.when(small).then(x).otherwise(nw.lit(0.0)).floor().cast(nw.Float64)).otherwise(x)
-    if name in ("min", "max"):
-        best = values[0]
-        for value in values[1:]:
-            both = best.is_finite() & value.is_finite()
-            wins = best <= value if name == "min" else best >= value
-            best = nw.when(both & wins).then(best).otherwise(nw.when(both).then(value))
-        return best
-    if name == "abs":
-        return values[0].abs()
-    if name == "negative":
-        return values[0] * -1.0
-    x, y = values
-    return x + y if name == "+" else x - y if name == "-" else x * y
+    return _ARITHMETIC[name](*map(_number, node.arguments))
+
+
+def _coalesce(*values: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    *earlier, found = values
+    for value in reversed(earlier):
+        found = nw.when(value.is_finite()).then(value).otherwise(found)
+    return found
+
+
+def _divide(x: nw.Expr, y: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    return x / (x * 0.0 + nw.when(y.is_finite() & (y != 0.0)).then(y))
+
+
+def _root(x: nw.Expr) -> nw.Expr:
+    """Of a negative number DuckDB fails; roots are rounded correctly on every engine."""
+    import narwhals as nw
+
+    return nw.when(x.is_finite() & (x >= 0.0)).then(x).sqrt()
+
+
+def _floor(x: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    small = x.is_finite() & (x.abs() < 2.0**52)  # from there on all doubles are whole; Spark's floor is an integer
+    return nw.when(small).then(nw.when(small).then(x).otherwise(nw.lit(0.0)).floor().cast(nw.Float64)).otherwise(x)
+
+
+def _extreme(wins: Callable[[nw.Expr, nw.Expr], Any], *values: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    best = values[0]
+    for value in values[1:]:
+        both = best.is_finite() & value.is_finite()
+        best = nw.when(both & wins(best, value)).then(best).otherwise(nw.when(both).then(value))
+    return best
+
+
+_ARITHMETIC: dict[str, Callable[..., nw.Expr]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "negative": lambda x: x * -1.0,
+    "abs": lambda x: x.abs(),
+    "floor": _floor,
+    "ceil": lambda x: _floor(x * -1.0) * -1.0,
+    "sqrt": _root,
+    "min": partial(_extreme, operator.le),
+    "max": partial(_extreme, operator.ge),
+    "coalesce": _coalesce,
+}
 
 
 def _truth(node: Node) -> nw.Expr:
@@ -260,39 +301,45 @@ def _truth(node: Node) -> nw.Expr:
     name, arguments = node.name, node.arguments
     if name == "holds":
         return _decide(nw.col(*node.columns_used))
-    if name in ("and", "or"):
-        left, right = (_truth(argument) for argument in arguments)
-        return left & right if name == "and" else left | right
-    if name == "not":
-        return ~_truth(arguments[0])
+    if name in _LOGIC:
+        return _LOGIC[name](*map(_truth, arguments))
     if name == "text is_null":
         return _text(arguments[0]).is_null()
     if name == "is_null":
         return ~_decide(_number(arguments[0]).is_finite())
     if name in TEXT_TESTS:
-        text, part = _text(arguments[0]), str(arguments[1].constant)
-        if name == "contains":
-            return _decide(text.str.contains(part, literal=True))
-        return _decide(text.str.starts_with(part) if name == "starts_with" else text.str.ends_with(part))
+        return _decide(_TEXT_TESTS[name](_text(arguments[0]).str, str(arguments[1].constant)))
     is_text = name.startswith("text ")
     name = name.removeprefix("text ")
-    spell = _text if is_text else _number
     if name in ("in", "not in"):
-        value, members = (
-            spell(arguments[0]),
-            [each for member in arguments[1:] if (each := member.constant) is not None],
-        )
-        inside = value.is_in(members if is_text else [float(member) for member in members])
-        known = ~value.is_null() if is_text else value.is_finite()
-        return _decide(known & (inside if name == "in" else ~inside))
-    assert name in COMPARISONS
-    left, right = (spell(argument) for argument in arguments)
-    question = COMPARE[name](left, right)
-    if not is_text:  # a comparison with NaN is true on some engines
-        for argument, value in zip(arguments, (left, right), strict=True):
-            if argument.constant is None:
-                question = question & value.is_finite()
+        return _membership(arguments, is_text, name == "in")
+    values = [_text(argument) if is_text else _number(argument) for argument in arguments]
+    question = COMPARE[name](*values)
+    for argument, value in zip(arguments, values, strict=True):
+        if not is_text and argument.constant is None:  # a comparison with NaN is true on some engines
+            question = question & value.is_finite()
     return _decide(question)
+
+
+_LOGIC: dict[str, Callable[..., nw.Expr]] = {"and": operator.and_, "or": operator.or_, "not": operator.invert}
+
+_TEXT_TESTS: dict[str, Callable[[Any, str], nw.Expr]] = {
+    "contains": lambda text, part: text.contains(part, literal=True),
+    "starts_with": lambda text, part: text.starts_with(part),
+    "ends_with": lambda text, part: text.ends_with(part),
+}
+
+
+def _membership(arguments: Sequence[Node], is_text: bool, wanted: bool) -> nw.Expr:
+    left, *members = arguments
+    constants = [each for member in members if (each := member.constant) is not None]
+    if is_text:
+        value = _text(left)
+        inside, known = value.is_in(constants), ~value.is_null()
+    else:
+        value = _number(left)
+        inside, known = value.is_in([float(each) for each in constants]), value.is_finite()
+    return _decide(known & (inside if wanted else ~inside))
 
 
 def _decide(question: Any) -> nw.Expr:
@@ -337,31 +384,34 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     folded = {name.casefold(): name for name in kinds}
     formulas: list[tuple[str, Formula]] = []
     for name, text in columns.items():
-        if name in kinds:
-            what, rule = f"columns: {name!r}", "the source already has a column of this name"
-            raise ExpressionError(what, rule, "choose another name", code="derived-name-taken", column=name)
-        if name.casefold() in folded:
-            rule = f"there is a column {folded[name.casefold()]!r}, and some engines ignore case"
-            what, remedy = f"columns: {name!r}", "choose another name"
-            raise ExpressionError(
-                what, rule, remedy, code="derived-name-differs-only-in-case", column=name, other=folded[name.casefold()]
-            )
+        _check_name(name, kinds, folded)
         formula = check(parse(text), known)
         if formula.kind == "date" or (formula.kind == "text" and not formula.tree.arguments[1:]):
-            rule = "a derived column must be a number, a boolean, or text that if or coalesce chooses"
             what = f"columns: {name!r} is {described(formula.kind)}"
-            raise ExpressionError(
-                what, rule, "use the column itself", code="derived-column-not-a-number", column=name, kind=formula.kind
-            )
+            rule = "a derived column must be a number, a boolean, or text that if or coalesce chooses"
+            code, remedy = "derived-column-not-a-number", "use the column itself"
+            raise ExpressionError(what, rule, remedy, code=code, column=name, kind=formula.kind)
         formulas.append((name, formula))
         known[name] = formula.kind
         folded[name.casefold()] = name
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
-        rule, remedy = "a filter must be a boolean", "compare it with something, such as age >= 18"
-        what = f"where={where!r} is {described(test.kind)}"
+        what, rule = f"where={where!r} is {described(test.kind)}", "a filter must be a boolean"
+        remedy = "compare it with something, such as age >= 18"
         raise ExpressionError(what, rule, remedy, code="filter-not-boolean", where=where, kind=test.kind)
     return Derivation(tuple(formulas), test, known)
+
+
+def _check_name(name: str, kinds: Container[str], folded: Mapping[str, str]) -> None:
+    """Refuse the name of a derived column that is taken; `folded` has the names that are, in small letters."""
+    remedy = "choose another name"
+    if name in kinds:
+        what, rule = f"columns: {name!r}", "the source already has a column of this name"
+        raise ExpressionError(what, rule, remedy, code="derived-name-taken", column=name)
+    if (other := folded.get(name.casefold())) is not None:
+        what, rule = f"columns: {name!r}", f"there is a column {other!r}, and some engines ignore case"
+        code = "derived-name-differs-only-in-case"
+        raise ExpressionError(what, rule, remedy, code=code, column=name, other=other)
 
 
 def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:

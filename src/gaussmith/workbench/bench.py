@@ -16,7 +16,7 @@ from gaussmith.engines.addresses import scheme_of, without_secrets
 from gaussmith.errors import BudgetError, GaussmithError, SourceError, nearest_column
 from gaussmith.pipeline.release import ledger_unit, open_ledger, request_hash, source_name
 from gaussmith.report.tables import describe_factor, figure
-from gaussmith.workbench.drafts import BOUNDED, KINDS, Draft, read_whole
+from gaussmith.workbench.drafts import KINDS, Draft, read_whole
 from gaussmith.workbench.pictures import (
     Meaning,
     Table,
@@ -99,22 +99,27 @@ def what_ifs(
         if not ask.column:
             continue
         name = f"{KINDS.get(ask.kind, ask.kind)} of {ask.column}"
-        if others := _plan_of(replace(stated, asks=draft.asks[:i] + draft.asks[i + 1 :]), read):
-            ratio = _ratio(_errors(others), now)
-            if ratio is not None:
-                costs.append((name, 100 * (1 - ratio)))
-        if ask.kind in BOUNDED and ask.how == "known" and ask.low and ask.high:
-            high = float(ask.low) + (float(ask.high) - float(ask.low)) / 2
-            lines = (*draft.asks[:i], replace(ask, high=repr(high)), *draft.asks[i + 1 :])
-            if made := _plan_of(replace(stated, asks=lines), read):
-                errors = _errors(made)
-                own = [key for key in errors if key[1].startswith(f"{ask.column}_") and now.get(key)]
-                if own and ask.kind in ("sums", "means", "variances"):
-                    halved.append(Halved(name, high, now[own[0]], errors[own[0]]))
+        ratio = _ratio(_errors_of(replace(stated, asks=draft.asks[:i] + draft.asks[i + 1 :]), read), now)
+        if ratio is not None:
+            costs.append((name, 100 * (1 - ratio)))
+        if (half := _half(stated, i, name, now, read)) is not None:
+            halved.append(half)
     costs.sort(key=lambda each: -each[1])
     plan = request.plan
     limit = describe_factor(plan.optimality) if plan.is_bound_quick else ""
     return WhatIfs(limit, tuple(costs), tuple(halved), tuple(fewer))
+
+
+def _half(draft: Draft, i: int, name: str, now: Errors, read: Callable[[Draft], Request]) -> Halved | None:
+    """The errors of a line with half the width of its bounds; None where it has none."""
+    ask = draft.asks[i]
+    if ask.kind not in ("sums", "means", "variances") or ask.how != "known" or not (ask.low and ask.high):
+        return None
+    high = float(ask.low) + (float(ask.high) - float(ask.low)) / 2
+    lines = (*draft.asks[:i], replace(ask, high=repr(high)), *draft.asks[i + 1 :])
+    errors = _errors_of(replace(draft, asks=lines), read)
+    own = next((key for key in errors if key[1].startswith(f"{ask.column}_") and now.get(key)), None)
+    return None if own is None else Halved(name, high, now[own], errors[own])
 
 
 def _fewer(draft: Draft, name: str, now: Errors, read: Callable[[Draft], Request]) -> Fewer | None:
@@ -122,8 +127,7 @@ def _fewer(draft: Draft, name: str, now: Errors, read: Callable[[Draft], Request
     value = getattr(draft, name)
     limit = read_whole(name, value) if value else 1
     lower: dict[str, Any] = {name: str(limit // 2)}
-    made = None if limit < 2 else _plan_of(replace(draft, **lower), read)
-    ratio = None if made is None else _ratio(_errors(made), now)
+    ratio = None if limit < 2 else _ratio(_errors_of(replace(draft, **lower), read), now)
     return None if ratio is None else Fewer(LIMITS[name], limit, limit // 2, 100 * ratio)
 
 
@@ -142,11 +146,12 @@ def _with_guarantee(draft: Draft, request: Request) -> Draft:
     return replace(draft, **said)
 
 
-def _plan_of(draft: Draft, read: Callable[[Draft], Request]) -> Plan | None:
+def _errors_of(draft: Draft, read: Callable[[Draft], Request]) -> Errors:
+    """The errors of a draft; none where it is no request."""
     try:
-        return read(draft).plan
+        return _errors(read(draft).plan)
     except GaussmithError:
-        return None
+        return {}
 
 
 def _errors(plan: Plan) -> Errors:
@@ -381,18 +386,16 @@ class Bench:
         assert view.request is not None
         plan, draft = view.request.plan, view.draft
         noisy = [answer for table in view.tables for answer in table.answers if answer.error > 0]
-        picture = name = ""
         if noisy:
-            chosen = next((a for a in noisy if a.name == draft.first), noisy[0])
-            name = chosen.name
-            picture = curve_picture(*curve(plan, chosen.error), name)
-        first = next((q for q in plan if draft.first in q.names and draft.second in q.names), None)
-        pair = (draft.first, draft.second) if first is not None and draft.first != draft.second else None
-        if pair is None and len(view.names) > 1:
-            first = next((q for q in plan if len(q.names) > 1), None)
-            pair = None if first is None else (str(first.names[0]), str(first.names[1]))
-        shape = shape_picture(first, *pair) if first is not None and pair is not None else ""
-        return replace(view, curve=picture, curve_of=name, shape=shape, pair=pair)
+            chosen = next((answer for answer in noisy if answer.name == draft.first), noisy[0])
+            picture = curve_picture(*curve(plan, chosen.error), chosen.name)
+            view = replace(view, curve=picture, curve_of=chosen.name)
+        pair = (draft.first, draft.second)
+        question = None if draft.first == draft.second else next((q for q in plan if {*pair} <= {*q.names}), None)
+        if question is None:
+            question = next((q for q in plan if len(q.names) > 1), None)
+            pair = ("", "") if question is None else (str(question.names[0]), str(question.names[1]))
+        return view if question is None else replace(view, shape=shape_picture(question, *pair), pair=pair)
 
     def _with_later(self, view: DraftView, later: bool) -> DraftView:
         if not later or view.request is None:

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gaussmith.checks import is_list
 from gaussmith.engines.addresses import read_source
 from gaussmith.notations import write_toml
+from gaussmith.requests.readers import named_in, without
 from gaussmith.workbench.drafts import (
     BOUNDED,
     COUNTED,
@@ -42,50 +44,48 @@ def fill_asks(rest: dict[str, Any], reasons: Mapping[str, str]) -> tuple[Ask, ..
     """The lines of what is asked; a field is taken whole out of `rest`, or left there."""
     shared = dict(rest["bounds"]) if isinstance(rest.get("bounds"), Mapping) else {}
     lines: list[Ask] = []
-    taken: set[str] = set()
     for kind in KINDS:
-        own = rest.get(kind)
-        if isinstance(own, Sequence) and not isinstance(own, str) and kind != "quantiles" and kind not in COUNTED:
-            own = dict.fromkeys(map(str, own))
-        if not isinstance(own, Mapping):
-            continue
-        found = [_line(kind, str(column), given, shared, reasons, rest) for column, given in own.items()]
-        if any(line is None for line in found):
-            continue
-        if len({line.low == "" and line.how == "known" for line in found if line is not None}) > 1 and kind in BOUNDED:
-            continue
-        del rest[kind]
-        lines += [line for line in found if line is not None]
-        taken |= {str(column) for column in own if kind not in ("sums", *COUNTED)}
+        found = _lines_of(kind, rest, shared, reasons)
+        if found is not None:
+            del rest[kind]
+            lines += found
     if "question" not in rest:
-        lines += _regression(rest, shared, reasons)
-        lines += _tables(rest)
-    taken |= {line.column for line in lines if line.kind.startswith("regression")}
-    others = {line.column for line in lines if line.kind in BOUNDED and not line.low and line.how == "known"}
+        lines += [*_regression(rest, shared, reasons), *_tables(rest)]
     if shared and not any(kind in rest for kind in (*KINDS, "regression", "question")):
-        _leave(rest, "bounds", {column: pair for column, pair in shared.items() if column not in taken - others})
+        taken = {line.column for line in lines if line.kind not in ("sums", *COUNTED)}
+        taken -= {line.column for line in lines if line.kind in BOUNDED and not line.low and line.how == "known"}
+        _leave(rest, "bounds", without(shared, taken))
     return tuple(_with_missing(rest, lines))
+
+
+def _lines_of(kind: str, rest: Mapping[str, Any], shared: Mapping[str, Any], reasons: Any) -> list[Ask] | None:
+    """The lines of one field; None where the form has no place for all of it."""
+    own = rest.get(kind)
+    if is_list(own) and kind != "quantiles" and kind not in COUNTED:
+        own = dict.fromkeys(map(str, own))
+    if not isinstance(own, Mapping):
+        return None
+    made = [_line(kind, str(column), given, shared, reasons, rest) for column, given in own.items()]
+    found = [line for line in made if line is not None]
+    bare = {line.low == "" and line.how == "known" for line in found}
+    return found if len(found) == len(own) and (len(bare) < 2 or kind not in BOUNDED) else None
 
 
 def _leave(rest: dict[str, Any], field: str, kept: Mapping[str, Any]) -> None:
     """Leave this much of a field."""
-    rest[field] = dict(kept)
-    if not kept:
-        del rest[field]
+    rest.pop(field, None)
+    if kept:
+        rest[field] = dict(kept)
 
 
 def _regression(rest: dict[str, Any], shared: Mapping[str, Any], reasons: Mapping[str, str]) -> list[Ask]:
     """The lines of a regression; none where the bounds of its columns stand elsewhere."""
     asked = rest.get("regression")
-    if not isinstance(asked, Mapping) or set(asked) != {"of", "on"}:
-        return []
-    on = [asked["on"]] if isinstance(asked["on"], str) else asked["on"]
-    if not isinstance(on, Sequence) or not all(name in shared for name in (asked["of"], *on)):
-        return []
-    sides = [("regression_of", asked["of"]), *(("regression_on", name) for name in on)]
-    lines = [_line(kind, name, shared[name], shared, reasons, rest) for kind, name in sides]
-    found = [line for line in lines if line is not None]
-    if len(found) < len(lines):
+    names = named_in(asked) if isinstance(asked, Mapping) and {*asked} == {"of", "on"} else []
+    sides = zip(["regression_of", *["regression_on"] * len(names)], names, strict=False)
+    made = [_line(kind, name, shared[name], shared, reasons, rest) for kind, name in sides if name in shared]
+    found = [line for line in made if line is not None]
+    if not found or len(found) < len(names):
         return []
     del rest["regression"]
     return found
@@ -94,20 +94,15 @@ def _regression(rest: dict[str, Any], shared: Mapping[str, Any], reasons: Mappin
 def _tables(rest: dict[str, Any]) -> list[Ask]:
     """The lines of cross tables; none where their columns have no cells, or another order in each."""
     tables = rest.get("marginals")
-    if not isinstance(tables, Sequence) or not all(isinstance(table, Sequence) and table for table in tables):
+    if not is_list(tables) or not all(is_list(table) and table for table in tables):
         return []
-    values, bins = (rest.get(name, {}) for name in ("values", "bins"))
     order = list(dict.fromkeys(column for table in tables for column in table))
-    fits = (
-        isinstance(values, Mapping) and isinstance(bins, Mapping) and all((c in values) != (c in bins) for c in order)
-    )
-    if not fits or any([c for c in order if c in table] != list(table) for table in tables):
+    cells = {column: _declared(column, rest.get("values", {}), rest.get("bins", {})) for column in order}
+    if any([column for column in order if column in table] != list(table) for table in tables):
         return []
-    cells = [_counted(values[c] if c in values else _edges(bins[c])) for c in order]
-    labels = [[str(k + 1) for k, table in enumerate(tables) if c in table] for c in order]
     found = [
-        Ask("marginals", column, cells=own[0], listed=own[1], tables="" if len(tables) == 1 else ", ".join(label))
-        for column, own, label in zip(order, cells, labels, strict=True)
+        Ask("marginals", column, cells=own[0], listed=own[1], tables=_labels(column, tables))
+        for column, own in cells.items()
         if own is not None
     ]
     if len(found) < len(order):
@@ -115,13 +110,22 @@ def _tables(rest: dict[str, Any]) -> list[Ask]:
     del rest["marginals"]
     if not any(rest.get(name) for name in ("histograms", "proportions", "by")):
         for name in ("values", "bins"):
-            if name in rest:
-                _leave(rest, name, {column: own for column, own in rest[name].items() if column not in order})
+            _leave(rest, name, without(rest.get(name, {}), order))
     return found
 
 
-def _edges(bins: Any) -> Any:
-    return bins if isinstance(bins, Mapping) else {"bins": bins}
+def _declared(column: str, values: Any, bins: Any) -> tuple[str, str] | None:
+    """The values or the cells of a column of a cross table; None where it has none, or both."""
+    if not (isinstance(values, Mapping) and isinstance(bins, Mapping)) or (column in values) == (column in bins):
+        return None
+    if column in values:
+        return _counted(values[column])
+    return _counted(bins[column] if isinstance(bins[column], Mapping) else {"bins": bins[column]})
+
+
+def _labels(column: str, tables: Sequence[Any]) -> str:
+    """In which tables a column is; empty for the only one."""
+    return "" if len(tables) == 1 else ", ".join(str(k) for k, table in enumerate(tables, start=1) if column in table)
 
 
 def fill_questions(
@@ -132,10 +136,10 @@ def fill_questions(
     parts: list[DraftPart] = []
     asks: list[Ask] = []
     groups: list[By] = []
-    for i, question in enumerate(questions if isinstance(questions, Sequence) else ()):
-        key, own = f"q{i + 1}", dict(question) if isinstance(question, Mapping) else {"": question}
+    for i, question in enumerate(questions if is_list(questions) else (), start=1):
+        key, own = f"q{i}", dict(question) if isinstance(question, Mapping) else {"": question}
         count = own.pop("count", None)
-        words = "" if count is None else "rows" if count == "rows" else "people" if count else "none"
+        words = {"None": "", "rows": "rows", "False": "none"}.get(str(count), "people")
         parts.append(DraftPart(key, str(own.pop("name", "")), str(own.pop("where", "")), words))
         groups += [replace(line, question=key) for line in fill_groups(own)]
         asks += [replace(line, question=key) for line in fill_asks(own, reasons)]
@@ -161,7 +165,7 @@ def _line(
     listed = ""
     if kind == "quantiles":
         levels = [given] if isinstance(given, int | float) else given
-        if not isinstance(levels, Sequence) or isinstance(levels, str):
+        if not is_list(levels):
             return None
         listed, given = write_list(levels), shared.get(column)
     elif kind != "sums" and given is None:  # bounds of one row: a sum over rows of a person has others
@@ -170,36 +174,37 @@ def _line(
         return Ask(kind, column, listed=listed, reason=reason)
     if given == "private":
         return Ask(kind, column, how="private", listed=listed, reason=reason)
-    is_pair = isinstance(given, Sequence) and len(given) == 2 and all(isinstance(end, int | float) for end in given)
-    if not is_pair or "question" in rest:
+    if not _is_pair(given) or "question" in rest:
         return None
     return Ask(kind, column, write_number(given[0]), write_number(given[1]), listed=listed, reason=reason)
+
+
+def _is_pair(given: Any) -> bool:
+    return is_list(given) and len(given) == 2 and all(isinstance(end, int | float) for end in given)
 
 
 def _with_missing(rest: dict[str, Any], lines: Sequence[Ask]) -> list[Ask]:
     """The lines with what is said of missing values, where each such column has a line."""
     asked = {line.column for line in lines if line.kind in BOUNDED}
-    complete = rest.get("complete", ())
-    if not isinstance(complete, str) and isinstance(complete, Sequence) and set(map(str, complete)) <= asked:
-        rest.pop("complete", None)
-    else:
-        complete = ()
-    missing = rest.get("missing", {})
-    if missing == "skip":
-        rest.pop("missing")
-        missing = {}
-    if isinstance(missing, Mapping) and set(missing) <= asked:
-        rest.pop("missing", None)
-    else:
-        missing = {}
-    found = []
-    for line in lines:
+    if rest.get("missing") == "skip":
+        del rest["missing"]
+    complete = _of_lines(rest, "complete", asked) if is_list(rest.get("complete")) else ()
+    missing = _of_lines(rest, "missing", asked) if isinstance(rest.get("missing"), Mapping) else {}
+    replaced = {column: value for column, value in missing.items() if value != "skip"}
+
+    def told(line: Ask) -> Ask:
         if line.kind in BOUNDED and line.column in complete:
-            line = replace(line, missing="complete")
-        elif line.kind in BOUNDED and missing.get(line.column, "skip") != "skip":
-            line = replace(line, missing="replace", stand_in=write_number(missing[line.column]))
-        found.append(line)
-    return found
+            return replace(line, missing="complete")
+        if line.kind in BOUNDED and line.column in replaced:
+            return replace(line, missing="replace", stand_in=write_number(replaced[line.column]))
+        return line
+
+    return list(map(told, lines))
+
+
+def _of_lines(rest: dict[str, Any], field: str, columns: set[str]) -> Any:
+    """A field, taken out where it speaks of these columns alone; else empty, and left there."""
+    return rest.pop(field) if set(map(str, rest[field])) <= columns else {}
 
 
 def _counted(given: Any) -> tuple[str, str] | None:
@@ -209,7 +214,7 @@ def _counted(given: Any) -> tuple[str, str] | None:
     if isinstance(given, Mapping):
         text = write_list(given["bins"]) if set(given) == {"bins"} else write_toml({"guarantee": given})[12:].strip()
         return "bins", text
-    if isinstance(given, Sequence) and not isinstance(given, str) and given:
+    if is_list(given) and given:
         text = write_list(given)
         return ("listed", text) if read_list("values", text) == _plain(given) else None
     return None
@@ -223,6 +228,9 @@ def write_number(value: Any) -> str:
     """A number as the form shows it."""
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
+
+_WORDS = {"mean_of": ("rows", "units"), "weights": ("relative", "equal")}
+"""Fields that hold one of some words."""
 
 _LIMITS = ("rows_per_unit", "groups_per_unit", "values_per_unit")
 
@@ -240,12 +248,9 @@ def fill(fields: Mapping[str, Any], reasons: Mapping[str, str] | None = None, so
     said["promises"] = " ".join(name for name in told.said if name != "ids")
     said |= _protection(rest.pop("guarantee", {"epsilon": 1, "delta": 1e-6}))
     said["neighbours"] = rest.pop("neighbors", rest.pop("neighbours", "add-remove"))
-    count = rest.pop("count", False)
-    said["count"] = "rows" if count == "rows" else "people" if count else ""
+    said["count"] = {"rows": "rows", "False": ""}.get(str(rest.pop("count", False)), "people")
     said |= {name: str(rest.pop(name)) for name in _LIMITS if isinstance(rest.get(name), int)}
-    for name, words in (("mean_of", ("rows", "units")), ("weights", ("relative", "equal"))):
-        if isinstance(rest.get(name), str) and rest[name] in words:
-            said[name] = rest.pop(name)
+    said |= {name: rest.pop(name) for name, words in _WORDS.items() if rest.get(name) in words}
     if isinstance(rest.get("where"), str):
         said["where"] = rest.pop("where")
     said["derived"] = _derived(rest)

@@ -31,22 +31,19 @@ if TYPE_CHECKING:
 
 def shape_picture(question: Plan, first: str, second: str) -> str:
     """The noise of two answers over what one person can change; empty where it is not known."""
-    for piece in question.pieces:
-        if first in piece.names and second in piece.names:
-            try:
-                inside, width, height = draw_svg(plan_spec(piece.block, (first, second)))
-            except GaussmithError:
-                return ""
-            return _svg(inside, width, height, f"The noise in {first} and {second}, and what one person can change")
-    names = [str(name) for name in question.names]
-    if first not in names or second not in names or (question.any_divided and question.queries[0].groups is not None):
-        return ""
+    pair = {first, second}
     try:
+        for piece in question.pieces:
+            if pair.issubset(piece.names):
+                inside, width, height = draw_svg(plan_spec(piece.block, (first, second)))
+                return _svg(inside, width, height, f"The noise in {first} and {second}, and what one person can change")
+        names = list(map(str, question.names))
+        if not pair.issubset(names) or (question.any_divided and question.queries[0].groups is not None):
+            return ""
         places = [names.index(first), names.index(second)]
-        covariance = question.covariance()[np.ix_(places, places)]
+        return _plain_ellipse(question.covariance()[np.ix_(places, places)], first, second)
     except GaussmithError:
         return ""
-    return _plain_ellipse(covariance, first, second)
 
 
 def _plain_ellipse(covariance: Any, first: str, second: str) -> str:
@@ -182,27 +179,38 @@ def _table(question: Plan, draft: Draft, rows: int | None) -> Table:
         over = answer in divided and rows is None
         return Answer(answer, group, error, error * normal_width(CONFIDENCE), percent, standard.get(answer), over)
 
-    told, groups = "", question.groups
+    found = [answer(str(each), float(error)) for each, error in errors.items()]
+    groups = question.groups
+    if groups is not None and not groups.is_found and known and _shows_groups(question, len(errors)):
+        found = [
+            answer(each, float(error), " · ".join(f"{c}={key}" for c, key in zip(groups.columns, label, strict=True)))
+            for label, some in question.errors_by_group(rows).items()
+            for each, error in some.items()
+        ] or found
+    count = next((part.count for part in draft.questions if part.name == name), "") or draft.count
+    who = "rows" if count == "rows" else "people"
+    left_out = max(0, len(found) - MAX_ANSWERS)
+    return Table(name, _told_of_groups(question), tuple(found[:MAX_ANSWERS]), left_out, who)
+
+
+def _shows_groups(question: Plan, answers: int) -> bool:
+    """Whether every group is shown by itself: where errors differ, or all fit."""
+    assert question.groups is not None
+    by_weight = any(piece.query.by_weight for piece in question.pieces)
+    return bool(by_weight or question.groups.size * answers <= MAX_ANSWERS // 2)
+
+
+def _told_of_groups(question: Plan) -> str:
+    """A sentence about the groups of a question, and one about ranks."""
+    told, groups = [], question.groups
     if groups is not None:
         keys = "Groups found in the data" if groups.is_found else counted(groups.size, "group")
         keys += f" by {' and '.join(groups.columns)}"
-        told = (
-            f"{keys}, each person in {held(question.queries[question.slot.queries[0]])}. Errors are those in one group."
-        )
+        each = held(question.queries[question.slot.queries[0]])
+        told.append(f"{keys}, each person in {each}. Errors are those in one group.")
     if any(piece.answers.any_inverted for piece in question.pieces):
-        told = f"{told} {RANKS[0].upper()}{RANKS[1:]}.".strip()
-    apart = groups is not None and any(piece.query.by_weight for piece in question.pieces) and known
-    if groups is not None and not groups.is_found and (apart or groups.size * len(errors) <= MAX_ANSWERS // 2):
-        found = [
-            answer(each, float(error), " · ".join(f"{c}={key}" for c, key in zip(groups.columns, label, strict=True)))
-            for label, some in (question.errors_by_group(rows) if known else {}).items()
-            for each, error in some.items()
-        ] or [answer(each, float(error)) for each, error in errors.items()]
-    else:
-        found = [answer(str(each), float(error)) for each, error in errors.items()]
-    count = next((part.count for part in draft.questions if part.name == name), "") or draft.count
-    who = "rows" if count == "rows" else "people"
-    return Table(name, told, tuple(found[:MAX_ANSWERS]), max(0, len(found) - MAX_ANSWERS), who)
+        told.append(f"{RANKS[0].upper()}{RANKS[1:]}.")
+    return " ".join(told)
 
 
 def _standard(question: Plan, rows: int | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gaussmith.errors import (
@@ -88,27 +89,22 @@ def _field(error: GaussmithError, draft: Draft) -> str:
         return said
     if error.code in _BY_CODE:
         return _BY_CODE[error.code]
-    if isinstance(error, GuaranteeError):
-        return _of_guarantee(error, draft)
-    if isinstance(error, BudgetError | LedgerError):
-        return "budget"
+    for kinds, find in _BY_CLASS.items():
+        if isinstance(error, kinds):
+            return find(error, draft)
     if error.code.startswith("target"):
         return "target_error"
-    if isinstance(error, ExpressionError):
-        return _of_expression(draft)
     named = [error.fields.get(name) for name in ("column", "name", "columns", "unit")]
-    names = [str(each) for each in named if isinstance(each, str)]
-    for name in names:
-        if (found := _of_column(name, draft)) is not None:
-            return found
-    for limit in ("rows_per_unit", "groups_per_unit", "values_per_unit"):
-        if limit in error.what or limit in names or limit.replace("_", "-") in error.code:
-            return limit
-    if (found := _of_named_column(error.what, draft)) is not None:
-        return found
-    if isinstance(error, SourceError):
-        return "source"
-    return GENERAL
+    names = [each for each in named if isinstance(each, str)]
+    columns = (_of_column(name, draft) for name in names)
+    found = next(filter(None, columns), None) or _of_limit(error, names) or _of_named_column(error.what, draft)
+    return found or ("source" if isinstance(error, SourceError) else GENERAL)
+
+
+def _of_limit(error: GaussmithError, names: Sequence[str]) -> str | None:
+    limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
+    said = f"{error.what} {error.code.replace('-', '_')}"
+    return next((limit for limit in limits if limit in said or limit in names), None)
 
 
 def _of_guarantee(error: GaussmithError, draft: Draft) -> str:
@@ -118,7 +114,7 @@ def _of_guarantee(error: GaussmithError, draft: Draft) -> str:
     return draft.protection if draft.protection in ("mu", "rho") else "epsilon"
 
 
-def _of_expression(draft: Draft) -> str:
+def _of_expression(error: GaussmithError, draft: Draft) -> str:
     """The first formula that cannot be read by itself, else the filter."""
     for i, derived in enumerate(draft.derived):
         try:
@@ -126,6 +122,14 @@ def _of_expression(draft: Draft) -> str:
         except ExpressionError:
             return f"derived-{i}-formula"
     return "where" if draft.where else ("derived-0-formula" if draft.derived else "more")
+
+
+_BY_CLASS: dict[type[GaussmithError], Callable[[GaussmithError, Draft], str]] = {
+    GuaranteeError: _of_guarantee,
+    BudgetError: lambda error, draft: "budget",
+    LedgerError: lambda error, draft: "budget",
+    ExpressionError: _of_expression,
+}
 
 
 def _of_column(name: str, draft: Draft) -> str | None:

@@ -111,8 +111,7 @@ def _add_cells(found: dict[str, Any], i: int, ask: Ask, cells: Any) -> None:
 
 
 def _add_regression(found: dict[str, Any], lines: Lines) -> None:
-    of = [(i, ask.column) for i, ask in lines if ask.kind == "regression_of"]
-    on = [(i, ask.column) for i, ask in lines if ask.kind == "regression_on"]
+    of, on = ([(i, ask.column) for i, ask in lines if ask.kind == f"regression_{side}"] for side in ("of", "on"))
     if not of and not on:
         return
     if len(of) != 1 or not on:
@@ -134,19 +133,16 @@ def _add_tables(found: dict[str, Any], lines: Lines) -> None:
 
 def _check_bounds(found: dict[str, Any], draft: Draft, lines: Lines) -> None:
     """Refuse a line without bounds, unless those of all columns of its kind are written below the form."""
-    below = "bounds" in draft.more
     for i, ask in lines:
         if ask.kind not in BOUNDED or ask.low or ask.high or ask.how == "private":
             continue
-        pairs = found.get(ask.kind, {})
-        if below and (ask.kind in IN_BOUNDS or all(pair is None for pair in pairs.values())):
-            continue
-        raise refused_field(
-            f"asks-{i}-low", "", "every column needs two numbers, known without looking at the data",
-            "write the smallest and the largest value that can be, such as 0 and 100",
-        )  # fmt: skip
-    for kind in BOUNDED:
-        if kind in found and kind not in IN_BOUNDS and None in found[kind].values():
+        pairs = () if ask.kind in IN_BOUNDS else found.get(ask.kind, {}).values()
+        if "bounds" not in draft.more or any(pair is not None for pair in pairs):
+            rule = "every column needs two numbers, known without looking at the data"
+            remedy = "write the smallest and the largest value that can be, such as 0 and 100"
+            raise refused_field(f"asks-{i}-low", "", rule, remedy)
+    for kind in {*BOUNDED} - {*IN_BOUNDS}:
+        if None in found.get(kind, {}).values():
             found[kind] = list(found[kind])
 
 
@@ -205,6 +201,10 @@ STATED = {"epsilon": ("epsilon", "delta"), "mu": ("mu",), "rho": ("rho",), "targ
 """Which numbers each way of stating the protection needs."""
 
 
+USUAL = {"mean_of": "rows", "where": "", "weights": "relative"}
+"""Fields that a request has where the form says something else."""
+
+
 def read_fields(draft: Draft, guarantee: Mapping[str, float] | None = None) -> dict[str, Any]:
     """The fields of the request file that says the same; `guarantee` stands for that of the form.
 
@@ -223,12 +223,8 @@ def read_fields(draft: Draft, guarantee: Mapping[str, float] | None = None) -> d
     for name in ("rows_per_unit", "groups_per_unit", "values_per_unit"):
         if getattr(draft, name):
             fields[name] = read_whole(name, getattr(draft, name))
-    if draft.mean_of != "rows":
-        fields["mean_of"] = draft.mean_of
-    if draft.where:
-        fields["where"] = draft.where
-    if draft.weights != "relative":
-        fields["weights"] = draft.weights
+    plain = {name: getattr(draft, name) for name in USUAL}
+    fields |= {name: text for name, text in plain.items() if text != USUAL[name]}
     check_questions(draft)
     if columns := read_derived(draft):
         fields["columns"] = columns
