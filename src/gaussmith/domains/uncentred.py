@@ -59,6 +59,11 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
             rule, remedy = f"there must be 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
             raise DomainError(f"{given} {what}s", rule, remedy, code="too-many-labels", number=given, kind=what)
         return int(given), None
+    labels = _listed_labels(what, given)
+    return len(labels), labels
+
+
+def _listed_labels(what: str, given: Any) -> tuple[Label, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         rule, remedy = f"give a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
         raise DomainError(f"{what}s = {given!r}"[:120], rule, remedy, code="labels-not-listed", labels=given, kind=what)
@@ -69,26 +74,14 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
         )
     for label in labels:
         if not isinstance(label, str | int | float) or label != label:
-            raise DomainError(
-                f"{what} {label!r}"[:120],
-                "a label must be text, a number or a boolean",
-                "write it as text",
-                code="label-of-unknown-type",
-                label=label,
-                kind=what,
-            )
+            told, rule = f"{what} {label!r}"[:120], "a label must be text, a number or a boolean"
+            raise DomainError(told, rule, "write it as text", code="label-of-unknown-type", label=label, kind=what)
         check_text(what, label)
     if len({(isinstance(x, str), x) for x in labels}) < len(labels):
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
-        raise DomainError(
-            f"{what} {double!r} is declared twice",
-            f"every {what} needs its own label",
-            "leave one out",
-            code="label-twice",
-            label=double,
-            kind=what,
-        )
-    return len(labels), labels
+        told, rule = f"{what} {double!r} is declared twice", f"every {what} needs its own label"
+        raise DomainError(told, rule, "leave one out", code="label-twice", label=double, kind=what)
+    return labels
 
 
 def check_text(what: str, label: object) -> None:
