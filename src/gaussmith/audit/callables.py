@@ -163,12 +163,10 @@ class _Asked:
         self.width = min(widths) if self.width is None else self.width
         if widths != {self.width} or not self.width:
             many = ", ".join(map(str, sorted({self.width, *widths})))
-            raise RequestError(
-                f"a function that returned {many} numbers",
-                "it must return equally many every time, one at least: their number would tell neighbours apart",
-                "return as many numbers for every table",
-                code="audited-function-of-changing-size",
-            )
+            what = f"a function that returned {many} numbers"
+            rule = "it must return equally many every time, one at least: their number would tell neighbours apart"
+            remedy = "return as many numbers for every table"
+            raise RequestError(what, rule, remedy, code="audited-function-of-changing-size")
 
 
 @dataclass(eq=False)

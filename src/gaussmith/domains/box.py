@@ -77,22 +77,14 @@ class Box(Domain):
     ) -> None:
         if isinstance(lower, Mapping):
             if upper is not None:
-                raise DomainError(
-                    "upper given together with a mapping",
-                    "a mapping holds both bounds of each column",
-                    "write Box({'age': (0, 100)})",
-                    code="upper-beside-mapping",
-                )
+                what, rule = "upper given together with a mapping", "a mapping holds both bounds of each column"
+                raise DomainError(what, rule, "write Box({'age': (0, 100)})", code="upper-beside-mapping")
             names = [str(name) for name in lower]
             low, high = _pairs(lower)
         else:
             if upper is None:
-                raise DomainError(
-                    "upper bounds are missing",
-                    "a box needs two bounds for every coordinate",
-                    "write Box(lower, upper) or Box({'age': (0, 100)})",
-                    code="upper-missing",
-                )
+                what, rule = "upper bounds are missing", "a box needs two bounds for every coordinate"
+                raise DomainError(what, rule, "write Box(lower, upper) or Box({'age': (0, 100)})", code="upper-missing")
             low, high = _numbers("lower", lower), _numbers("upper", upper)
         if low.shape != high.shape:
             raise DomainError(

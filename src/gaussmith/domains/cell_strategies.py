@@ -339,12 +339,8 @@ def _least_worst(problem: Problem[Any], gap: float, search: Search) -> Candidate
     assert targets is not None
     private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
-        raise PlanError(
-            "the worst answer of cells with or_none=True and their count",
-            "every record must be in a cell",
-            "leave out count=True, or or_none=True",
-            code="worst-cells-with-count",
-        )
+        what, rule = "the worst answer of cells with or_none=True and their count", "every record must be in a cell"
+        raise PlanError(what, rule, "leave out count=True, or or_none=True", code="worst-cells-with-count")
     if asked:
         W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1 / problem.root_count_weight)
     moving = np.ones(len(W), bool)
@@ -409,16 +405,10 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
 
 def _check(problem: Problem[Cells]) -> None:
     if problem.features.targets is not None:
-        raise PlanError(
-            "marginals with objective='worst'",
-            "marginals are planned for the smallest total",
-            "give weights, one per marginal",
-            code="marginals-with-objective-worst",
-        )
+        what, rule = "marginals with objective='worst'", "marginals are planned for the smallest total"
+        raise PlanError(what, rule, "give weights, one per marginal", code="marginals-with-objective-worst")
     if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
-        raise PlanError(
-            "marginals of records that may be in no cell",
-            "under replace-one, and with the count, every record must be in a cell",
-            "declare a value for all others, and leave out or_none=True",
-            code="marginals-with-or-none",
-        )
+        what = "marginals of records that may be in no cell"
+        rule = "under replace-one, and with the count, every record must be in a cell"
+        remedy = "declare a value for all others, and leave out or_none=True"
+        raise PlanError(what, rule, remedy, code="marginals-with-or-none")

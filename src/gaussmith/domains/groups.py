@@ -58,12 +58,9 @@ def _by_key(weights: Mapping[Any, Any], columns: Sequence[str], labels: Sequence
     """The product of the weights of a group's keys; a key that is not named weighs 1."""
     by_column = all(isinstance(each, Mapping) for each in weights.values())
     if not by_column and len(columns) > 1:
-        raise DomainError(
-            "group weights without key columns",
-            f"the groups have several: {', '.join(columns)}",
-            f"write {setting('group_weights', {columns[0]: {'north': 4}})}",
-            code="group-weights-without-columns",
-        )
+        what, rule = "group weights without key columns", f"the groups have several: {', '.join(columns)}"
+        remedy = f"write {setting('group_weights', {columns[0]: {'north': 4}})}"
+        raise DomainError(what, rule, remedy, code="group-weights-without-columns")
     found = [1.0] * len(labels)
     for column, keys in weights.items() if by_column else [(columns[0], weights)]:
         if column not in columns:
@@ -87,12 +84,8 @@ def _positive_of(key: Any, weight: Any, known: Sequence[str]) -> float:
 
 def _in_order(weights: Any, size: int) -> list[float]:
     if isinstance(weights, str) or not isinstance(weights, Sequence) or len(weights) != size:
-        raise DomainError(
-            f"group_weights={weights!r}"[:120],
-            f"it names keys, or lists a number for each of {size} groups",
-            f"write {setting('group_weights', {'north': 4})}",
-            code="group-weights-malformed",
-        )
+        what, rule = f"group_weights={weights!r}"[:120], f"it names keys, or lists a number for each of {size} groups"
+        raise DomainError(what, rule, f"write {setting('group_weights', {'north': 4})}", code="group-weights-malformed")
     return [_positive(each) for each in weights]
 
 
@@ -225,13 +218,8 @@ def check_columns(columns: Sequence[str]) -> None:
     """Refuse key columns that a table of answers could not show."""
     for column in columns:
         if column in RESERVED:
-            raise DomainError(
-                f"key column {column!r}",
-                f"tables of answers use these column names: {', '.join(RESERVED)}",
-                "rename the column in the source",
-                code="key-column-reserved",
-                column=column,
-            )
+            what, rule = f"key column {column!r}", f"tables of answers use these column names: {', '.join(RESERVED)}"
+            raise DomainError(what, rule, "rename the column in the source", code="key-column-reserved", column=column)
 
 
 def _labels(

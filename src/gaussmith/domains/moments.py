@@ -356,13 +356,10 @@ class Moments(Domain):
     ) -> None:
         box = bounds if isinstance(bounds, Box) else Box(bounds)
         if box.dimension > MAX_COLUMNS:
-            raise DomainError(
-                f"moments of {box.dimension} columns",
-                f"at most {MAX_COLUMNS} columns have their squares and products released together",
-                "ask for fewer columns, or in several questions",
-                code="too-many-columns-of-moments",
-                columns=box.dimension,
-            )
+            what = f"moments of {box.dimension} columns"
+            rule = f"at most {MAX_COLUMNS} columns have their squares and products released together"
+            remedy = "ask for fewer columns, or in several questions"
+            raise DomainError(what, rule, remedy, code="too-many-columns-of-moments", columns=box.dimension)
         rule, remedy = "squares are measured from a share of the largest one", "write around=0.15"
         around = check_number("around", around, low=0, high=1, rule=rule, remedy=remedy, error=DomainError)
         object.__setattr__(self, "box", box)

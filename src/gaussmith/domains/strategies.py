@@ -197,13 +197,9 @@ def _those_that_fit(ways: Sequence[Way]) -> list[Candidate]:
 def check_name(name: str) -> None:
     """Refuse the name of a shape that is not private as claimed."""
     if name.replace("-", "_") in ("rank_one", "r1smg"):
-        raise PlanError(
-            f"shape={name!r}",
-            "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
-            "leave out shape=; gaussmith.papers.rank_one is there to study it",
-            code="shape-not-private",
-            shape=name,
-        )
+        what, rule = f"shape={name!r}", "the rank-one singular mechanism is not private as claimed (docs/errata.md)"
+        remedy = "leave out shape=; gaussmith.papers.rank_one is there to study it"
+        raise PlanError(what, rule, remedy, code="shape-not-private", shape=name)
 
 
 def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> PlanError:
@@ -381,12 +377,8 @@ def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     """Weight of each coordinate, where it is measured from, and the weight of the count (0: no row for it)."""
     asked, d = problem.features, problem.domain.dimension
     if asked.matrix is not None:
-        raise PlanError(
-            "noise on each coordinate for a matrix of answers",
-            "this shape needs sums or means",
-            "leave out shape=",
-            code="coordinatewise-matrix",
-        )
+        what, rule = "noise on each coordinate for a matrix of answers", "this shape needs sums or means"
+        raise PlanError(what, rule, "leave out shape=", code="coordinatewise-matrix")
     omega = problem.coordinate_weights
     if not problem.secret_count:
         return omega, np.zeros(d), 0.0

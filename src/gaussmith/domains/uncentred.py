@@ -172,12 +172,8 @@ class Uncentred(Domain):
 
     def check(self, problem: Problem[Any]) -> None:
         if problem.features.centred.any():
-            raise PlanError(
-                "means of records that are counted",
-                "counts, points and sparse vectors can only be summed",
-                "ask for the sums and count=True, and divide",
-                code="means-of-counted-records",
-            )
+            what, rule = "means of records that are counted", "counts, points and sparse vectors can only be summed"
+            raise PlanError(what, rule, "ask for the sums and count=True, and divide", code="means-of-counted-records")
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         found = self.shapes(problem, search)

@@ -100,25 +100,18 @@ class GaussianData(Domain):
         normal: bool = False,
     ) -> None:
         if mean is None or sd is None or dimension is not None or normal:
-            raise DomainError(
-                "GaussianData with some of mean, sd, dimension and normal",
-                "mean and sd go together; dimension and normal are for data of which neither is known",
-                "write GaussianData(mean=[170, 70], sd=[10, 15]), or GaussianData(dimension=2, rows=4000)",
-                code="gaussian-data-half-known",
-            )
+            what = "GaussianData with some of mean, sd, dimension and normal"
+            rule = "mean and sd go together; dimension and normal are for data of which neither is known"
+            remedy = "write GaussianData(mean=[170, 70], sd=[10, 15]), or GaussianData(dimension=2, rows=4000)"
+            raise DomainError(what, rule, remedy, code="gaussian-data-half-known")
         spread = _numbers("sd", sd)
         d = spread.size
         centre = _spread_out("mean", mean, d)
         if not ((spread > 1e-150) & (spread < 1e150)).all():
             j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
-            raise DomainError(
-                f"sd[{j}]={spread[j]:g}",
-                "a standard deviation must be between 1e-150 and 1e150",
-                "leave out coordinates that never vary; a rough estimate of the others is enough",
-                code="sd-out-of-range",
-                index=j,
-                sd=spread[j],
-            )
+            what, rule = f"sd[{j}]={spread[j]:g}", "a standard deviation must be between 1e-150 and 1e150"
+            remedy = "leave out coordinates that never vary; a rough estimate of the others is enough"
+            raise DomainError(what, rule, remedy, code="sd-out-of-range", index=j, sd=spread[j])
         if not (np.abs(centre) < 1e150).all():
             rule = "its numbers must be finite and below 1e150"
             raise DomainError("mean", rule, "give one number per coordinate", code="mean-not-finite")
@@ -408,12 +401,10 @@ class UnknownGaussianData(GaussianData):
         object.__setattr__(self, "normal", normal)
 
     def check(self, problem: Problem[Any]) -> None:
-        raise PlanError(
-            "Gaussian data of which nothing is known",
-            "only the mean of whole vectors is planned, in stages and without groups",
-            "write gaussmith.papers.plan_vectors(domain, guarantee), or give mean and sd",
-            code="unknown-data-in-one-stage",
-        )
+        what = "Gaussian data of which nothing is known"
+        rule = "only the mean of whole vectors is planned, in stages and without groups"
+        remedy = "write gaussmith.papers.plan_vectors(domain, guarantee), or give mean and sd"
+        raise PlanError(what, rule, remedy, code="unknown-data-in-one-stage")
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"kind": self.kind, "dimension": self.dimension, "rows": self.rows}

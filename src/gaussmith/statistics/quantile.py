@@ -210,12 +210,8 @@ class Quantiles(Statistic):
     # -- parts and saved form --------------------------------------------------------------------------------------
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
-        raise PlanError(
-            "some quantiles of a plan",
-            "all of them are read from the same cells",
-            "choose them from the release",
-            code="quantiles-picked-apart",
-        )
+        what, rule = "some quantiles of a plan", "all of them are read from the same cells"
+        raise PlanError(what, rule, "choose them from the release", code="quantiles-picked-apart")
 
     def to_dict(self) -> dict[str, Any]:
         limits = [edge if math.isfinite(edge) else None for edge in self.edges.tolist()]
