@@ -73,15 +73,20 @@ def _listed_labels(what: str, given: Any) -> tuple[Label, ...]:
             f"no {what}s", f"there must be at least one {what}", f"list the {what}s", code="no-labels", kind=what
         )
     for label in labels:
-        if not isinstance(label, str | int | float) or label != label:
-            told, rule = f"{what} {label!r}"[:120], "a label must be text, a number or a boolean"
-            raise DomainError(told, rule, "write it as text", code="label-of-unknown-type", label=label, kind=what)
-        check_text(what, label)
+        check_label(what, label)
     if len({(isinstance(x, str), x) for x in labels}) < len(labels):
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
         told, rule = f"{what} {double!r} is declared twice", f"every {what} needs its own label"
         raise DomainError(told, rule, "leave one out", code="label-twice", label=double, kind=what)
     return labels
+
+
+def check_label(what: str, label: object) -> None:
+    """Refuse a label that no engine can compare."""
+    if not isinstance(label, str | int | float) or label != label:
+        told, rule = f"{what} {label!r}"[:120], "a label must be text, a number or a boolean"
+        raise DomainError(told, rule, "write it as text", code="label-of-unknown-type", label=label, kind=what)
+    check_text(what, label)
 
 
 def check_text(what: str, label: object) -> None:

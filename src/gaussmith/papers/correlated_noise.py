@@ -44,7 +44,7 @@ def correlated(
     array([2.5, 2.5])
     """
     d = check_dimension(dimension)
-    low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
+    low, high = _bounds("lower", lower, d), _bounds("upper", upper, d)
     if not (low < high).all():
         rule = "each lower bound must be below its upper bound"
         raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")

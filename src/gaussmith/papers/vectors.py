@@ -144,22 +144,32 @@ def _planned(
     return replace(guessed, guarantee=guarantee, staging=staging)
 
 
-def _row_rule(
-    columns: Any, unit: Any, person_columns: dict[str, str], derived: dict[str, str], where: str | None, neighbours: str
-) -> RowRule:
-    """How rows become vectors; refuses what does not say it, and a secret number of rows where it must be public."""
+def _names(columns: Any) -> list[str]:
     names = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else []
     if not names or not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
         what, rule = f"columns={columns!r}"[:120], "vector means name columns, each once"
         raise RequestError(what, rule, 'write ["height", "weight"]', code="vector-means-without-columns")
-    if unit is not None and (not isinstance(unit, str) or not unit):
+    return names
+
+
+def _check_unit(unit: Any, person_columns: dict[str, str], first: str) -> None:
+    if not isinstance(unit, str) or not unit:
         what, rule = f"unit={unit!r}", "it must be the name of a column"
         raise RequestError(what, rule, f"write {setting('unit', 'person')}", code="unit-not-a-name", unit=unit)
-    if unit is not None and not person_columns:
+    if not person_columns:
         what = "vector means of people with several rows"
         rule = "each person is one vector, so it must be said how rows become one"
-        remedy = f"write {setting('person_columns', {f'own_{names[0]}': f'mean({names[0]})'})} and name these columns"
+        remedy = f"write {setting('person_columns', {f'own_{first}': f'mean({first})'})} and name these columns"
         raise RequestError(what, rule, remedy, code="vector-means-of-rows")
+
+
+def _row_rule(
+    columns: Any, unit: Any, person_columns: dict[str, str], derived: dict[str, str], where: str | None, neighbours: str
+) -> RowRule:
+    """How rows become vectors; refuses what does not say it, and a secret number of rows where it must be public."""
+    names = _names(columns)
+    if unit is not None:
+        _check_unit(unit, person_columns, names[0])
     row_where, person_where = split_filter(where, person_columns)
     if neighbours != ADD_REMOVE and (row_where is not None or person_where is not None):
         what = "a filter of vector means under replace-one"

@@ -87,6 +87,14 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
         rule = f"it is {', '.join(map(repr, kinds))} or a matrix with one column per coordinate".replace("'", '"')
         remedy = nearest(answers, list(kinds))
         raise PlanError(what, rule, remedy, code="unknown-answers", answers=answers)
+    names = _answer_names(domain, count)
+    features, places = _need_coordinates(kinds[answers], domain.dimension)
+    numbers, label = read_weights(weights, domain.ranges, domain.dimension)
+    asked = kinds[answers].placed(names, places, numbers, ground_of(domain, features))
+    return Answers.of(features, [asked, *counted], label)
+
+
+def _answer_names(domain: Domain, count: bool) -> tuple[str, ...]:
     names = domain.names if domain.names is not None else tuple(map(str, range(domain.dimension)))
     if count and NAME in names:
         what, rule = "a column named 'count' together with count=True", "every answer needs its own name"
@@ -95,10 +103,7 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
     if not names and not count:
         what, rule = "nothing is asked for", "a plan has at least one answer"
         raise PlanError(what, rule, "ask for a sum, a mean or the count", code="no-answers")
-    features, places = _need_coordinates(kinds[answers], domain.dimension)
-    numbers, label = read_weights(weights, domain.ranges, domain.dimension)
-    asked = kinds[answers].placed(names, places, numbers, ground_of(domain, features))
-    return Answers.of(features, [asked, *counted], label)
+    return names
 
 
 def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, Places]:
@@ -380,15 +385,14 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
 def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """Between which numbers means are stated to lie, by name."""
     stated = fields.get("within", [None] * len(names))
-    pairs = [pair for pair in stated if pair is not None] if isinstance(stated, list) else [()]
-    fits = len(stated) == len(names) and all(
-        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
-    )
-    if not fits:
+    if not isinstance(stated, list) or len(stated) != len(names) or not all(map(_is_pair, stated)):
         raise damaged_plan("a statement of where means lie that does not fit them")
-    return {
-        name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None
-    }
+    pairs = {name: pair for name, pair in zip(names, stated, strict=True) if pair is not None}
+    return {name: (float(low), float(high)) for name, (low, high) in pairs.items()}
+
+
+def _is_pair(stated: Any) -> bool:
+    return stated is None or (isinstance(stated, list) and len(stated) == 2 and all(map(is_number, stated)))
 
 
 def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:
