@@ -3,7 +3,8 @@
 Random requests beside cvxpy's optimum over all vertices of their bodies; random pairs of neighbours, and people at the
 bounds, from rows to exact integers; the same of statistics over cells and moments, and of requests that mix them with
 other questions; the realistic requests of benchmarks/requests.py beside their lower bounds; certificates of random
-requests with groups, filters and missing values beside the least noise for all people who can exist. Writes
+requests with groups, filters and missing values beside the least noise for all people who can exist, and of questions
+by the same groups, whose totals are the least there is but for a few. Writes
 docs/evidence/requests.json, and leaves with 1 where anything missed.
 
     ./run prove requests                                     200 requests, 10 000 pairs, 300 certificates, a fresh seed
@@ -28,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 from evidence import write_found
 from whole.asks import SMALL, WIDE, random_ask
-from whole.existing import examine, named_cases, random_case
+from whole.existing import examine, named_cases, random_by_groups, random_case
 from whole.mixed import random_mixed, try_mixed_corners, try_mixed_optimum, try_mixed_pairs
 from whole.people import count_types
 from whole.statistics import random_request, try_neighbours
@@ -43,8 +44,8 @@ EACH = 50
 """Pairs of neighbours of one request."""
 CLOSE, TOLERANCE, ATTAINED, CERTIFIED = 1.01, 1e-6, 1e-12, 1.02
 CLOSE_MIXED, ATTAINED_MIXED = 1.09, 1e-9
-FAR = 1.05
-"""Totals beyond this many times the optimum are counted."""
+FAR, FEW, MIDDLE = 1.05, 0.05, 1.001
+"""Totals beyond so many times the optimum are counted; of questions by the same groups, their share and the median."""
 LISTED = 1500
 """Types of people of a request of which all are tried."""
 
@@ -71,6 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "mixed": prove_mixed(chosen.requests // 2, chosen.pairs // 5, chosen.seed),
         "realistic": prove_realistic(),
         "certificates": prove_certificates(chosen.certificates, chosen.seed),
+        "by_the_same_groups": prove_by_groups(chosen.certificates, chosen.seed),
     }
     missed = [f"{name}: {what}" for name, part in parts.items() for what in part["missed"]]
     print(*missed, sep="\n")
@@ -237,6 +239,32 @@ def prove_certificates(count: int, seed: str) -> dict[str, Any]:
         "median_total_over_optimum": round(middle, 6),
         f"share_beyond_{FAR}": round(far, 4),
         "named": named,
+        "missed": missed,
+    }
+
+
+def prove_by_groups(count: int, seed: str) -> dict[str, Any]:
+    """Questions by the same groups: planned as one group, so nearly all totals are the least there is."""
+    missed, above, prices = [], 0.0, []
+    for i in range(count):
+        name = f"{seed}:groups:{i}"
+        fields, rows = random_by_groups(random.Random(name))
+        found = examine(fields, rows)
+        above = max(above, found.bound)
+        prices.append(found.price_from)
+        if found.bound > 1 + TOLERANCE or found.optimality < found.price_from * (1 - TOLERANCE):
+            missed.append(f"{name} {found} {fields}")
+    middle, far = statistics.median(prices), sum(each > FAR for each in prices) / count
+    print(f"{count} requests by the same groups: median {middle:.4f} times the optimum, {far:.1%} beyond {FAR}")
+    if middle > MIDDLE or far > FEW:
+        missed.append(f"by groups: median {middle:.4f}, {far:.1%} beyond {FAR}")
+    return {
+        "requests": count,
+        "above_the_optimum": sum(name.startswith(seed) for name in missed),
+        "largest_bound_over_optimum": above,
+        "median_total_over_optimum": round(middle, 6),
+        "largest_total_over_optimum": round(max(prices), 4),
+        f"share_beyond_{FAR}": round(far, 4),
         "missed": missed,
     }
 

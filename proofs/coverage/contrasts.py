@@ -18,7 +18,7 @@ import gaussmith as gm
 from gaussmith.noise.gaussian import normal_integers
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.certified_grid import NOISE_BITS
-from gaussmith.planning.noise_covariances import Combination
+from gaussmith.planning.noise_covariances import Combination, combine
 from gaussmith.planning.plan import Plan
 from gaussmith.releases.contrasts import Contrast, Contrasts, recovered_interval, recovered_ratio
 from gaussmith.releases.release import Release
@@ -212,9 +212,24 @@ def _measured(noisy: Sequence[Array], combination: Combination) -> Array:
     return found
 
 
+def _exact(contrast: Contrast) -> tuple[Combination, Combination | None, float] | None:
+    """Numerator, denominator and what is added, in features, where the contrast says that its interval is exact."""
+    forms = [side.reduced for side in (contrast.top, contrast.bottom) if side is not None]
+    if contrast.exact is None or None in forms:
+        return None
+    top, bottom = forms[0], forms[-1]
+    assert top is not None and bottom is not None
+    if contrast.bottom is None:
+        return top.above, top.below, top.added
+    if top.below is None:
+        return top.above, bottom.above, 0.0
+    above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
+    return above, below, 0.0
+
+
 def _ends(contrast: Contrast, noisy: Sequence[Array], width: float) -> tuple[Array, Array]:
     """The interval of one contrast in every release."""
-    exact = contrast.exact
+    exact = _exact(contrast)
     if exact is not None:
         above, below, added = exact
         top = _measured(noisy, above)
@@ -226,7 +241,9 @@ def _ends(contrast: Contrast, noisy: Sequence[Array], width: float) -> tuple[Arr
         low, high = fieller_intervals(width, top, _measured(noisy, below), C[0, 0] * one, C[1, 1] * one, C[0, 1] * one)
         return added + low, added + high
     # Every answer is a mean: numerators and denominators, then the first-order correlations of each release.
-    quantities = [quantity for _, quantity in (*contrast.top, *contrast.bottom)]
+    quantities = [
+        quantity for _, quantity in (*contrast.top.parts, *(contrast.bottom.parts if contrast.bottom else ()))
+    ]
     fractions = [quantity.fraction for quantity in quantities]
     linear = [part for fraction in fractions if fraction is not None for part in fraction[:2] if part is not None]
     S = contrast.noise.covariances(linear)
@@ -248,7 +265,7 @@ def _ends(contrast: Contrast, noisy: Sequence[Array], width: float) -> tuple[Arr
     R = C / (sigma[:, :, None] * sigma[:, None, :])
     told = [np.stack(each, axis=-1) for each in (values, lower, upper)]
     if not contrast.bottom:
-        factors = np.array([factor for factor, _ in contrast.top])
+        factors = np.array([factor for factor, _ in contrast.top.parts])
         return recovered_interval(factors, *told, R)
     top, bottom = (tuple(each[:, k] for each in told) for k in (0, 1))
     return recovered_ratio(top, bottom, R[:, 0, 1])  # type: ignore[arg-type]

@@ -315,8 +315,8 @@ FAULTS: dict[str, Fault] = {
         (
             (
                 "gaussmith.mechanism:_release_tie",
-                "noisy = add(lifted, noise)",
-                "noisy = add(lifted, noise.clip(-(5 << NOISE_BITS), 5 << NOISE_BITS))",
+                "noisy = add(lifted.ravel(), noise)",
+                "noisy = add(lifted.ravel(), noise.clip(-(5 << NOISE_BITS), 5 << NOISE_BITS))",
             ),
         ),
     ),
@@ -326,8 +326,8 @@ FAULTS: dict[str, Fault] = {
         (
             (
                 "gaussmith.mechanism:_pass",
-                "noise, spare_noise = draws[0],",
-                "noise, spare_noise = draws[0].clip(-(4 << 52), 4 << 52),",
+                "noise, spare_noise = drawn[0],",
+                "noise, spare_noise = drawn[0].clip(-(4 << 52), 4 << 52),",
             ),
         ),
     ),
@@ -337,8 +337,8 @@ FAULTS: dict[str, Fault] = {
         (
             (
                 "gaussmith.mechanism:_pass",
-                "noise, spare_noise = draws[0],",
-                "noise, spare_noise = draws[0] & -(1 << 30),",
+                "noise, spare_noise = drawn[0],",
+                "noise, spare_noise = drawn[0] & -(1 << 30),",
             ),
         ),
     ),

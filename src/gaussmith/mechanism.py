@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gaussmith.domains.domain import check_plain, free_marks
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.addresses import read_source, short_name
-from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.engine import GroupTotals, Progress, Totals
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import Source, check_once
 from gaussmith.engines.versions import data_error
@@ -32,9 +32,11 @@ from gaussmith.totals.opened import (
     Opened,
     RepeatedTotals,
     check_sums,
+    in_words,
     lift_groups,
     open_data,
     plain_rule,
+    records_of,
     rehearse,
     repeat_lifted,
     scans_of,
@@ -266,8 +268,8 @@ def _pass(query: Query, threshold: Threshold, opened: Opened) -> _Passed:
     for batch in summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
         looked_at = 2 if threshold.has_spare else 1
-        queries = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
-        noise, spare_noise = queries[0], queries[-1]  # without a spare number nothing looks at the second
+        drawn = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
+        noise, spare_noise = drawn[0], drawn[-1]  # without a spare number nothing looks at the second
         shows = threshold.shows(people, noise, spare, spare_noise)
         bars = threshold.bars(spare[shows], spare_noise[shows])
         passed = batch.filter(pl.Series(shows, dtype=pl.Boolean))
@@ -353,36 +355,79 @@ def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
     found: dict[int, tuple[Array, int | None]] = {}
     for tie in plan.ties:
         seen = {i: tie.seen(plan.queries[i]) for i in (*tie.members, *tie.lent_to)}
-        each = [_release_tie(tie, seen, totals_in(plan, tie, totals, k)) for k in range(tie.copies)]
-        for i in (*tie.members, *tie.lent_to):
-            found[i] = np.vstack([features[i] for features in each]), None
-            if tie.copies > 1 and plan.queries[i].groups is None:  # a histogram, of which every value is a group
-                found[i] = found[i][0].reshape(1, -1), None
+        for i, features in _release_tie(tie, seen, totals_seen(plan, tie, totals)).items():
+            is_histogram = tie.groups is not None and plan.queries[i].groups is None  # of which every value is a group
+            found[i] = (features.reshape(1, -1) if is_histogram else features), None
+    return found
+
+
+def totals_seen(plan: Plan, tie: AnyTie, totals: Sequence[Sequence[Totals]]) -> dict[int, Sequence[Totals]]:
+    """What a noise is added to: the totals of all queries; where it is drawn anew in each group, one of each group."""
+    found = {i: totals[i] for i in (*tie.members, *tie.lent_to)}
+    for i in found if tie.groups is not None else ():
+        if plan.queries[i].groups is None:
+            counts = np.array(found[i][0].sums, np.int64)
+            found[i] = GroupTotals(np.zeros((len(counts), 0), np.int64), counts)
     return found
 
 
 def totals_in(plan: Plan, tie: AnyTie, totals: Sequence[Sequence[Totals]], k: int) -> dict[int, Sequence[Totals]]:
-    """What a noise is added to: the totals of all queries, or of one group where it is drawn anew in each."""
-    chosen = {i: totals[i] for i in (*tie.members, *tie.lent_to)}
-    if tie.groups is None:
-        return chosen
-    return {i: [each[k] if plan.queries[i].groups else Totals([], int(each[0].sums[k]))] for i, each in chosen.items()}
+    """The same of one copy."""
+    seen = totals_seen(plan, tie, totals)
+    return seen if tie.groups is None else {i: [each[k]] for i, each in seen.items()}
 
 
 def _release_tie(tie: AnyTie, seen: Mapping[int, Query], totals: Mapping[int, Sequence[Totals]]) -> dict[int, Array]:
-    """The noisy features of all queries of a noise, drawn once: in one group where it is drawn anew in each."""
+    """The noisy features of all queries of a noise, which is drawn once, or anew in every group."""
     queries = [seen[i] for i in tie.members]
-    lifted = lift_members(tie, [(query, totals[i]) for i, query in zip(tie.members, queries, strict=True)])
-    noise = normal_integers(len(lifted), NOISE_BITS)
-    noisy = add(lifted, noise).astype(float) / tie.grid[1]
-    found = dict(zip(tie.members, tie.features(queries, noisy), strict=True))
-    if tie.lent_to:
-        lender = cast("JointNoise", tie)
-        assert lender.people is not None
-        everybody = totals[lender.members[lender.people]][0].records
-        for i in lender.borrowers:
-            found[i] = _release_centred(seen[i], totals[i][0], everybody, lender, noisy)
+    each = [lift_copies(tie, [(seen[i], totals[i]) for i in tie.members])]
+    each += [lift_lent(tie, seen[i], totals[i], totals) for i in tie.lent_to]
+    lifted = np.hstack(each)
+    noise = normal_integers(lifted.size, NOISE_BITS)
+    noisy = add(lifted.ravel(), noise).astype(float).reshape(lifted.shape)
+    shared, *own = np.split(noisy, np.cumsum([part.shape[1] for part in each[:-1]]), axis=1)
+    shared = shared / tie.grid[1]
+    made = tie.features(queries, shared[0] if tie.groups is None else shared)
+    found = {i: part if tie.groups is None else part[:, 0] for i, part in zip(tie.members, made, strict=True)}
+    for i, rows in zip(tie.lent_to, own, strict=True):
+        block, lender = seen[i].block, cast("JointNoise", tie)
+        number = lender.number(shared) * number_unit(block)
+        found[i] = block.shape.features.times_rows(np.column_stack([rows / block.grid.scale, number]))
     return found
+
+
+def lift_copies(tie: AnyTie, members: Sequence[tuple[Query, Sequence[Totals]]]) -> npt.NDArray[Any]:
+    """The integers to which the noise of a tie is added, a row for each copy: words, or Python's where these overflow.
+
+    `members` has the queries as the noise sees them, with the totals of all copies.
+    """
+    cores = [_core_rows(query, tie, totals) for query, totals in members]
+    known = [core for core in cores if core is not None]
+    people = np.zeros(tie.copies, np.int64) if tie.people is None else records_of(members[tie.people][1])
+    words = tie.lifted_rows([query for query, _ in members], known, people) if len(known) == len(cores) else None
+    if words is not None:
+        return words
+    if tie.groups is None:
+        return np.array([lift_members(tie, members)], object)
+    copies = ([(query, [totals[k]]) for query, totals in members] for k in range(tie.copies))
+    return np.array([lift_members(tie, copy) for copy in copies], object)
+
+
+def lift_lent(
+    tie: AnyTie, query: Query, totals: Sequence[Totals], others: Mapping[int, Sequence[Totals]]
+) -> npt.NDArray[Any]:
+    """As `lift_copies`, of a query around a centre that takes the number of everybody from a tie of others."""
+    lender, grid, codes = cast("JointNoise", tie), query.block.grid, query.block.codes
+    assert lender.people is not None
+    everybody = records_of(others[lender.members[lender.people]])
+    absent = everybody - records_of(totals)
+    is_steady = query.block.shape.absent is None or not (absent < 0).any()
+    words = in_words(totals) if is_steady else None
+    lifted = None if words is None else grid.lifted_rows(codes, words.sums, words.records, absent)
+    if lifted is not None:
+        return lifted
+    each = zip(totals, everybody.tolist(), strict=True)
+    return np.array([[*map(int, lift_centred(query, found, people))] for found, people in each], object)
 
 
 def lift_centred(query: Query, totals: Totals, everybody: int) -> Integers:
@@ -392,14 +437,6 @@ def lift_centred(query: Query, totals: Totals, everybody: int) -> Integers:
     if absent < 0:  # the table has changed while it was read
         raise data_error()
     return block.grid.lifted(block.codes, totals.sums, totals.records, absent)
-
-
-def _release_centred(query: Query, totals: Totals, everybody: int, tie: JointNoise, lender: Array) -> Array:
-    """The noisy features of a query around a centre, with the noisy number of everybody that a tie has."""
-    block = query.block
-    lifted = lift_centred(query, totals, everybody)
-    noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS)).astype(float) / block.grid.scale
-    return block.shape.features.times(np.append(noisy, tie.number(lender) * number_unit(block)))[None]
 
 
 def lift_members(tie: AnyTie, members: Sequence[tuple[Query, Sequence[Totals]]]) -> list[int]:
@@ -421,6 +458,19 @@ def _cores(query: Query, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence
     if counts_everybody(query, tie.where):
         return list(found)
     return [[*core, each.records] for core, each in zip(found, totals, strict=True)]
+
+
+def _core_rows(query: Query, tie: AnyTie, totals: Sequence[Totals]) -> Words | None:
+    """The same of all copies, copies × groups × numbers, in words; None where these might not hold them."""
+    words = in_words(totals)
+    core = None if words is None else query.block.codes.centred_rows(words.sums, words.records)
+    if words is None or core is None:
+        return None
+    if free_marks(query.block.domain) is not None:
+        return core[:, :, None]
+    if not counts_everybody(query, tie.where):
+        core = np.column_stack([core, words.records])
+    return core.reshape(tie.copies, len(core) // tie.copies, core.shape[1])
 
 
 def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:

@@ -17,6 +17,7 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
+from gaussmith.numerics.joint.lift import TiedLift
 from gaussmith.planning import joining as tying
 from gaussmith.planning import joint_people as tied_people
 from gaussmith.planning import query
@@ -42,6 +43,8 @@ WEIGHED = WholeAsk(
     "add-remove",
 )
 FILTERED = WholeAsk((Asked(FILTER, {"x0a": (-1.0, 1.0)}),), True, "replace-one")
+PLAIN = (mechanism._cores, mechanism.lift_members, JointNoise.cores)
+"""Taken where words do not hold the sums."""
 KINDS = WholeAsk((Asked(HISTOGRAM, groups=4, most=3), Asked(FILTER, count=True)), True, "add-remove")
 
 
@@ -56,7 +59,7 @@ def test_without_a_fault_nothing_is_found() -> None:
     ("ask", "function", "right", "wrong"),
     [
         (ASK, tied_people.part_of, "(query.groups.size, query.groups.at_most)", "(query.groups.size, 1)"),
-        (ASK, JointNoise._largest, "return largest(", "return 0.99 * largest("),
+        (ASK, JointNoise._largest, "found = largest(", "found = 0.99 * largest("),
         (FILTERED, query._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
         (ASK, tied_people.extents_of, "columns = query.block.codes.extents", "columns = query.block.codes.extents / 2"),
@@ -69,11 +72,19 @@ def test_without_a_fault_nothing_is_found() -> None:
         (WEIGHED, tied_people.extents_of, "found[q] = columns", "found[q] = columns / 2"),
         (WEIGHED, JointNoise.cores, "[groups[i] for i in places]", "[groups[0] for i in places]"),
         (KINDS, mechanism._cores, "[[count] for count in found[0]]", "[[2 * count] for count in found[0]]"),
+        (ASK, mechanism._core_rows, "codes.centred_rows(words.sums,", "codes.centred_rows(2 * words.sums,"),
+        (ASK, mechanism._core_rows, "[core, words.records]", "[core, 2 * words.records]"),
+        (ASK, mechanism.lift_copies, "else records_of(", "else 3 * records_of("),
+        (KINDS, mechanism._core_rows, "core[:, :, None]", "2 * core[:, :, None]"),
+        (WEIGHED, JointNoise.lifted_rows, "groups[:, list(places)]", "groups[:, [0] * len(places)]"),
+        (ASK, TiedLift.exact_times_rows, "core.sum(axis=1)", "2 * core.sum(axis=1)"),
     ],
 )
 def test_a_person_who_adds_more_than_planned_is_found(
     ask: WholeAsk, function: Any, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if function in PLAIN:
+        monkeypatch.setattr(mechanism, "in_words", lambda totals: None)
     plant(monkeypatch, function, right, wrong)
     assert max(try_corners(ask)) > 1
 
@@ -117,13 +128,14 @@ def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.Capture
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
     assert evidence["realistic"]["requests"] == 26
-    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 11
+    assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 12
+    assert evidence["by_the_same_groups"]["requests"] == 3
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 
 def test_the_proof_fails_where_something_is_missed(proof: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof, "prove_realistic", lambda: {"missed": []})
-    plant(monkeypatch, mechanism._cores, "[*core, each.records]", "[*core, 9 * each.records]")
+    plant(monkeypatch, mechanism._core_rows, "[core, words.records]", "[core, 9 * words.records]")
     assert proof.main(["--requests", "3", "--pairs", "300", "--certificates", "1", "--seed", "abc"]) == 1
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["neighbours"]["violations"] > 0 and evidence["neighbours"]["missed"]

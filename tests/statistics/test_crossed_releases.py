@@ -65,6 +65,6 @@ def test_released_noise_has_the_stated_covariance(neighbours: str) -> None:
 
 def test_noise_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("add-remove")
-    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(len(lifted), NOISE_BITS)",
-          "noise = (normal_integers(len(lifted), NOISE_BITS) * 0.85).astype(int)")  # fmt: skip
+    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(lifted.size, NOISE_BITS)",
+          "noise = (normal_integers(lifted.size, NOISE_BITS) * 0.85).astype(int)")  # fmt: skip
     assert rejects(release_nobody(plan, 400), stated(plan))

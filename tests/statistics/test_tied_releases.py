@@ -167,8 +167,8 @@ def test_released_noise_has_the_stated_covariance(name: str) -> None:
 
 def test_noise_that_is_two_percent_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("groups, filters, a histogram and everybody")
-    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(len(lifted), NOISE_BITS)",
-          "noise = (normal_integers(len(lifted), NOISE_BITS) * 0.98).astype(int)")  # fmt: skip
+    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(lifted.size, NOISE_BITS)",
+          "noise = (normal_integers(lifted.size, NOISE_BITS) * 0.98).astype(int)")  # fmt: skip
     assert rejects(release_nobody(plan, 9000), stated(plan))
 
 

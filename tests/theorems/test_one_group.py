@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,23 @@ import numpy as np
 import polars as pl
 import pytest
 from planting import plant
-from whole.existing import BOUNDS, EDGES, ROWS, SCHEMA, effects, everyone, features_of, rows_of
+from whole.existing import (
+    BOUNDS,
+    EDGES,
+    ROWS,
+    SCHEMA,
+    effects,
+    everyone,
+    examine,
+    features_of,
+    random_by_groups,
+    rows_of,
+)
 from whole.pairs import total_tables
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.domains.moments import Moments
 from gaussmith.engines.polars import POLARS
 from gaussmith.errors import PlanError
 from gaussmith.numerics.joint.lift import TiedLift
@@ -113,6 +126,41 @@ def test_all_people_are_hidden_and_some_just_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_all_groups_at_once_are_lifted_as_each_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words for all groups, and in Python's integers group by group: the same, of the tables of many people."""
+    plan, rows = CASES[name]
+    tables = [[row | {"person": f"{i}"} for i, row in enumerate(rows * 2)], [rows[0] | {"person": "p"}], []]
+    for totals in total_tables(plan, tables, SCHEMA):
+        words = integers_of(plan, totals)
+        for i, each in words.items():  # products of values need more than words
+            assert each.dtype == (object if isinstance(plan.queries[i].block.domain, Moments) else np.int64)
+        with monkeypatch.context() as patched:
+            patched.setattr(mechanism, "in_words", lambda totals: None)
+            plain = integers_of(plan, totals)
+        assert all(each.dtype == object for each in plain.values())
+        assert {i: each.tolist() for i, each in words.items()} == {i: each.tolist() for i, each in plain.items()}
+
+
+def integers_of(plan: Plan, totals: Any) -> dict[int, np.ndarray]:
+    """The integers below each shared noise and below those that borrow from it, copies × rows."""
+    found = {}
+    for tie in plan.ties:
+        seen = mechanism.totals_seen(plan, tie, totals)
+        members = [(tie.seen(plan.queries[i]), seen[i]) for i in tie.members]
+        found[tie.members[0]] = mechanism.lift_copies(tie, members)
+        found |= {i: mechanism.lift_lent(tie, tie.seen(plan.queries[i]), seen[i], seen) for i in tie.lent_to}
+    return found
+
+
+def test_noise_that_is_drawn_once_for_all_groups_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, rows = CASES["mean and count"]
+    drawn = "normal_integers(lifted.size, NOISE_BITS)"
+    plant(monkeypatch, mechanism._release_tie, drawn, f"np.tile({drawn.replace('size', 'shape[1]')}, len(lifted))")
+    with pytest.raises(AssertionError, match="nothing is added that has no noise"):
+        reaches(plan, rows)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_plans_by_one_group_are_saved_and_certified(name: str) -> None:
     plan, _ = CASES[name]
     again = gm.Plan.from_json(plan.to_json())
@@ -186,6 +234,13 @@ def test_what_two_groups_need_is_seen_in_a_release(monkeypatch: pytest.MonkeyPat
     plan, rows = CASES["replaced"]
     plant(monkeypatch, JointNoise._largest, "np.array([found, found])", "np.array([found])")
     assert reaches(gm.Plan.from_json(plan.to_json()), rows).max() > 1.05
+
+
+@pytest.mark.parametrize("i", range(8))
+def test_random_questions_by_the_same_groups_are_near_the_optimum(i: int) -> None:
+    fields, rows = random_by_groups(random.Random(f"one group {i}"))
+    found = examine(fields, rows)
+    assert found.price_from <= 1.1 and found.bound <= 1 + 1e-6
 
 
 def test_a_hundred_groups_cost_a_hundred_times_one() -> None:

@@ -15,8 +15,8 @@ import gaussmith as gm
 from gaussmith.ledger.protection import both_ways
 from gaussmith.ledger.units import UNIT_BITS
 from gaussmith.numerics.exact import smaller_reading
-from gaussmith.privacy.composition import covers_pure, mu_of_pure
 from gaussmith.privacy.gaussian import mu_downward
+from gaussmith.privacy.pure import covers_pure, gdp_of_pure
 from gaussmith.privacy.thresholds import mu_beside
 
 GRID = np.linspace(-6, 6, 49)
@@ -38,8 +38,8 @@ def response(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.5, 1.0, 3.0, 10.0, 60.0])
-def test_mu_of_pure_is_the_closed_form_rounded_up(epsilon: float) -> None:
-    mu = mu_of_pure(Fraction(epsilon))
+def test_gdp_of_pure_is_the_closed_form_rounded_up(epsilon: float) -> None:
+    mu = gdp_of_pure(Fraction(epsilon))
     mp = mpmath.MPContext()
     mp.dps = 80
     e = mp.mpf(epsilon)
@@ -51,7 +51,7 @@ def test_mu_of_pure_is_the_closed_form_rounded_up(epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-90, 1e-13])
 def test_tiny_epsilons_are_covered(epsilon: float) -> None:
-    assert mu_of_pure(Fraction(epsilon)) >= 1.2534 * epsilon
+    assert gdp_of_pure(Fraction(epsilon)) >= 1.2534 * epsilon
 
 
 def test_no_pure_mechanism_beats_its_mu() -> None:
@@ -65,12 +65,12 @@ def test_no_pure_mechanism_beats_its_mu() -> None:
         if not np.all(p > 1e-12) or np.allclose(p, q):
             continue
         true = float(np.abs(np.log(p / q)).max())
-        mu = mu_of_pure(Fraction(true))
+        mu = gdp_of_pure(Fraction(true))
         for t in GRID:
             assert hockey_stick(p, q, t) <= gaussian(t, mu) + 1e-12
             assert hockey_stick(q, p, t) <= gaussian(t, mu) + 1e-12
         p, q = response(epsilon)
-        best = mu_of_pure(Fraction(epsilon))
+        best = gdp_of_pure(Fraction(epsilon))
         assert hockey_stick(p, q, 0.0) > gaussian(0.0, best * (1 - 1e-6))
 
 
@@ -82,7 +82,7 @@ def test_approximate_mechanisms_are_covered_by_kappa_and_mu() -> None:
         p, q = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(size))
         epsilon = float(rng.uniform(0.05, 3))
         delta = max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
-        mu = mu_of_pure(Fraction(epsilon))
+        mu = gdp_of_pure(Fraction(epsilon))
         for t in GRID:
             most = delta + (1 - delta) * gaussian(t, mu)
             assert max(hockey_stick(p, q, t), hockey_stick(q, p, t)) <= most + 1e-12

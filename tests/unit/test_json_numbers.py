@@ -79,7 +79,7 @@ def expected(data: bytes, names: list[str], folder: Path) -> list[tuple[float | 
 
 def found(data: bytes, names: list[str], folder: Path) -> list[tuple[float | None, ...]]:
     (folder / "a.jsonl").write_bytes(data)
-    return in_order([row for batch in read_objects(str(folder / "a.jsonl"), names) for row in batch.rows()])
+    return in_order([row for batch in read_objects([str(folder / "a.jsonl")], names) for row in batch.rows()])
 
 
 def in_order(rows: list[tuple[float | None, ...]]) -> list[tuple[float | None, ...]]:

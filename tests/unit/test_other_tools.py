@@ -17,7 +17,7 @@ import gaussmith as gm
 from gaussmith import cli
 from gaussmith.ledger.protection import both_ways, larger_reading
 from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units
-from gaussmith.privacy.composition import mu_of_pure
+from gaussmith.privacy.pure import gdp_of_pure
 
 ROOT = Path(__file__).parents[2]
 YEAR = gm.Guarantee(epsilon=3, delta=1e-6)
@@ -32,7 +32,7 @@ def test_other_releases_are_charged_shown_and_verified(tmp_path: Path, capsys: p
     assert cli.main(words) == 0
     (row,) = ledger.history()
     assert row["state"] == "other tool" and row["keys_delta"] >= 1e-8
-    assert ledger.spent >= charge_units(mu_of_pure(Fraction(1, 2)))
+    assert ledger.spent >= charge_units(gdp_of_pure(Fraction(1, 2)))
     ledger.add(mu=0.125, note="Gaussian noise elsewhere")
     assert ledger.history()[1]["mu"] == 0.125
     found = ledger.verify()
@@ -58,12 +58,12 @@ def test_what_is_left_beside_leaks_in_both_directions_is_the_largest_that_keeps_
 
 def test_only_a_release_with_a_delta_may_leak_in_both_directions(tmp_path: Path) -> None:
     ledger = gm.Ledger.create(tmp_path / "year.ledger", YEAR, keys_delta=1e-7)
-    pure = charge_units(mu_of_pure(larger_reading(0.1)))
+    pure = charge_units(gdp_of_pure(larger_reading(0.1)))
     ledger.add(epsilon=0.1)
     assert ledger.spent == pure
     ledger.add(epsilon=0.1, delta=1e-8)
     both = Fraction(ledger.spent - pure, 1 << UNIT_BITS)
-    assert both - Fraction(mu_of_pure(larger_reading(0.1))) ** 2 >= both_ways(YEAR, ledger.keys_delta) > 0
+    assert both - Fraction(gdp_of_pure(larger_reading(0.1))) ** 2 >= both_ways(YEAR, ledger.keys_delta) > 0
 
 
 def test_what_does_not_fit_or_is_not_known_is_refused(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_events_go_both_ways_on_the_safe_side() -> None:
     assert accountant.get_epsilon(1e-6) == pytest.approx(1, rel=1e-3)
     both = dp.ComposedDpEvent([dp.GaussianDpEvent(2.0), dp.SelfComposedDpEvent(dp.GaussianDpEvent(4.0), 4)])
     assert gm.Guarantee.from_dp_event(both).mu == 0.5**0.5
-    assert gm.Guarantee.from_dp_event(dp.LaplaceDpEvent(1.0)) == gm.Guarantee(mu=mu_of_pure(Fraction(1)))
+    assert gm.Guarantee.from_dp_event(dp.LaplaceDpEvent(1.0)) == gm.Guarantee(mu=gdp_of_pure(Fraction(1)))
     for event in (
         dp.ZCDpEvent(0.1),
         dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.0)),

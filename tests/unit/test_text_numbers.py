@@ -18,7 +18,6 @@ from gaussmith.engines import csv_files, text_files
 from gaussmith.engines import csv_files as csv_numbers
 from gaussmith.engines import csv_files as text_blocks
 from gaussmith.engines.csv_files import (
-    header_of,
     look_at,
     look_at_file,
     odd_places,
@@ -196,16 +195,57 @@ def test_blocks_hold_every_line_once(
         patch.setattr(text_blocks, "BLOCK_BYTES", size)
         patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
         patch.setattr(text_blocks, "MAX_BATCH_NUMBERS", 4)
-        blocks = list(read_blocks(str(path), 1, 2, b"#"))
-        numbers = [
-            row
-            for batch in read_csv_columns(str(path), ",", header_of(str(path), ",", False), ["x"])
-            for row in batch.rows()
-        ]
-    assert "".join(block[1:].decode() for block, _ in blocks) == data[4:]
+        blocks = list(read_blocks([(str(path), 1)], 2, b"#"))
+        numbers = [row for batch in read_csv_columns([(str(path), 1)], ",", "xy", ["x"]) for row in batch.rows()]
+    ended = data[4:] + ("\n" if data[4:] and not data.endswith("\n") else "")
+    assert "".join(block[1:].decode() for block, _ in blocks) == ended
     assert all(block[:1] == b"#" and count <= 2 for block, count in blocks)
     whole = data[4:].split("\n")
     assert sum(count for _, count in blocks) == len(whole) - (whole[-1] == "") == len(numbers)
+
+
+HEADERS = ["x,y", "x,y\r", "\nx,y", "y,x", '"x",y', "x,z,y"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(HEADERS), st.lists(lines, max_size=4), st.booleans()), min_size=1, max_size=6),
+    st.sampled_from([1, 20, 1 << 20]),
+)
+def test_many_files_are_read_as_each_alone(
+    tmp_path_factory: pytest.TempPathFactory, written: list[tuple[str, list[str], bool]], size: int
+) -> None:
+    """Whether they share a header or not, and whether the last line of one is ended or not."""
+    folder, names = tmp_path_factory.mktemp("csv"), ["y", "x"]
+    for i, (header, rows, ends) in enumerate(written):
+        assume(rows or ends)
+        (folder / f"{i}.csv").write_bytes(("\n".join([header, *rows]) + ("\n" if ends else "")).encode())
+
+    def numbers(path: Path) -> list[list[float | None]]:
+        found: list[list[float | None]] = []
+        for batch in number_batches(find_files(path), names):
+            if isinstance(batch, pl.DataFrame):
+                found += [without_nan(row) for row in batch.rows()]
+            else:
+                found += [list(map(read_number, row)) for row in batch.select(names).collect().rows()]
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_blocks, "BLOCK_BYTES", size)
+        patch.setattr(text_blocks, "BYTES_PER_COLUMN", 0)
+        alone = [row for i in range(len(written)) for row in numbers(folder / f"{i}.csv")]
+        assert numbers(folder / "*.csv") == alone
+
+
+def test_small_files_are_read_together(tmp_path: Path) -> None:
+    """A block for many of them: else each would cost as much as a block of a large one."""
+    for i in range(50):
+        (tmp_path / f"{i:02}.csv").write_text(f"x,y\n{i},1\n")
+        (tmp_path / f"{i:02}.ndjson").write_text(f'{{"x": {i}, "y": 1}}')
+    for pattern in ("*.csv", "*.ndjson"):
+        (batch,) = number_batches(find_files(tmp_path / pattern), ["x", "y"])
+        assert isinstance(batch, pl.DataFrame)
+        assert batch.rows() == [(float(i), 1.0) for i in range(50)]
 
 
 def test_lines_that_the_engine_counts_otherwise_are_split_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +258,8 @@ def test_lines_that_the_engine_counts_otherwise_are_split_by_us(monkeypatch: pyt
 def test_a_column_that_no_header_has_is_missing_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,2\n3,4\n")
-    header = header_of(str(path), ",", False)
     for names, expected in ((["z"], [(None,)] * 2), (["y", "z", "y"], [(2.0, None, 2.0), (4.0, None, 4.0)])):
-        (batch,) = read_csv_columns(str(path), ",", header, names)
+        (batch,) = read_csv_columns([(str(path), 1)], ",", "xy", names)
         assert batch.rows() == expected
 
 
@@ -315,8 +354,7 @@ def test_a_file_is_read_by_both_rules_from_the_first_field_that_fails_on(
     tried = []
     parse = csv_numbers.parse_fields
     monkeypatch.setattr(csv_numbers, "parse_fields", lambda *of, **how: tried.append(how) or parse(*of, **how))
-    header = header_of(str(path), ",", False)
-    batches = list(read_csv_columns(str(path), ",", header, ["x", "y"], {"y"}))
+    batches = list(read_csv_columns([(str(path), 1)], ",", "xy", ["x", "y"], {"y"}))
     numbers = [row[0] for batch in batches for row in batch.rows()]
     assert numbers == [1.0, None, 2.0] * 10 + [None, 3.0, 1.0] + [None, 4.0] * 10
     ways = [how.get("fails", False) for how in tried]

@@ -84,6 +84,48 @@ def test_exact_products_are_rounded_once(counted: bool) -> None:
     assert lift.exact_times(cores, people) == [int((2 * x + 1) // 2) for x in exact]
 
 
+def copies_of(top: int, copies: int, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Cores of several copies, and their people."""
+    rng = np.random.default_rng(seed)
+    cores = [rng.integers(-top, top, size=(copies, g, w)) for g, w in zip(GROUPS, WIDTHS, strict=True)]
+    return cores, rng.integers(0, top, copies)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("top", [5, 2**20, 2**40, 2**57])
+def test_many_copies_are_lifted_as_each_alone(counted: bool, top: int) -> None:
+    lift = some_lift(counted, seed=4)
+    cores, people = copies_of(top, 50, seed=top % 97)
+    found = lift.exact_times_rows(cores, people)
+    assert found is not None and found.dtype == np.int64
+    each = [lift.exact_times([core[k].tolist() for core in cores], int(people[k])) for k in range(50)]
+    assert found.tolist() == each and len({*map(tuple, each)}) == 50
+
+
+def test_copies_that_words_do_not_hold_are_left_to_python() -> None:
+    lift = some_lift(True)
+    cores, people = copies_of(1, 2, seed=5)
+    fits = [np.full_like(core, 2**55) for core in cores]
+    assert lift.exact_times_rows(fits, people) is not None
+    for beyond in (2**60, -(2**60)):  # the sum over four groups is 2^62
+        assert lift.exact_times_rows([*cores[:2], np.full_like(cores[2], beyond)], people) is None
+    assert lift.exact_times_rows(cores, np.array([0, 2**62])) is None
+    large = TiedLift(lift.groups, lift.own, lift.ties * 0, np.append(np.zeros(sum(WIDTHS)), 2.0**40))
+    for number, holds in ((2**21 - 2, True), (2**21, False)):  # the last row comes to 2^61
+        assert (large.exact_times_rows(cores, np.array([0, number])) is not None) == holds
+
+
+def test_copies_are_undone_as_each_alone() -> None:
+    lift = some_lift(True)
+    noisy = np.random.default_rng(6).normal(size=(7, lift.size))
+    cores, people = lift.undone(noisy)
+    for k in range(7):
+        alone, number = lift.undone(noisy[k])
+        assert people is not None and people[k] == pytest.approx(number, rel=1e-12)
+        for found, given in zip(cores, alone, strict=True):
+            np.testing.assert_allclose(found[k], given, rtol=1e-12, atol=1e-12)
+
+
 def test_scaling_divides_the_core_into_units() -> None:
     lift = some_lift(True)
     units = [np.array([2.0, 3.0]), np.array([1.0, 0.5, 4.0]), np.array([7.0])]

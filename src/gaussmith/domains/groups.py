@@ -183,6 +183,12 @@ class Groups:
         return places_of(self.labels, len(self.columns))
 
     @cached_property
+    def typed_keys(self) -> tuple[tuple[type, ...], tuple[Key, ...]]:
+        """All keys, group by group, and their types: by what groups are the same as others of these columns."""
+        keys = tuple(itertools.chain.from_iterable(self.labels))
+        return tuple(map(type, keys)), keys
+
+    @cached_property
     def classes(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
         """The different weights, and which groups have each; in the order of the groups."""
         found: dict[float, list[int]] = {}

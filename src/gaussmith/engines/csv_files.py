@@ -34,30 +34,50 @@ BLOCK_BYTES, MAX_BLOCK_BYTES, BYTES_PER_COLUMN = 1 << 22, 1 << 26, 1 << 15
 MAX_BATCH_NUMBERS = 1 << 26
 """Limit on the numbers in a block: half a gigabyte."""
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 PACKED = (".gz", ".zst")
 """Suffixes of compressed files, which are read by the engine."""
 
 
-def read_blocks(path: str, skip: int = 0, columns: int = 1, head: bytes = b"") -> Iterator[tuple[bytes, int]]:
-    """The lines of a file after the first `skip` in blocks, and how many each has; every block begins with `head`.
+FilePart = tuple[str, int]
+"""A file without so many lines at its beginning."""
+
+
+def read_blocks(parts: Iterable[FilePart], columns: int = 1, head: bytes = b"") -> Iterator[tuple[bytes, int]]:
+    """The lines of files in blocks, and how many each has; every block begins with `head`.
 
     No block holds more lines than fit into a batch of this many columns: a file may be all line breaks.
     """
     most = max(1, MAX_BATCH_NUMBERS // max(1, columns))
-    size = min(max(BLOCK_BYTES, columns * BYTES_PER_COLUMN), MAX_BLOCK_BYTES)
     held: list[bytes] = []
-    with open(path, "rb", buffering=0) as file:
-        while piece := file.read(size):
-            while skip and piece:
-                end = piece.find(b"\n") + 1
-                skip, piece = (skip - 1, piece[end:]) if end else (skip, b"")
-            for start, end, lines in _cut(piece, most):
-                yield b"".join([head, *held, memoryview(piece)[start:end]]), lines
-                held = []
-            rest = piece[piece.rfind(b"\n") + 1 :]
-            held += [rest] if rest else []
-    if held:
-        yield b"".join([head, *held]), 1
+    for piece in _read_pieces(parts, min(max(BLOCK_BYTES, columns * BYTES_PER_COLUMN), MAX_BLOCK_BYTES)):
+        for start, end, lines in _cut(piece, most):
+            yield b"".join([head, *held, memoryview(piece)[start:end]]), lines
+            held = []
+        rest = piece[piece.rfind(b"\n") + 1 :]
+        held += [rest] if rest else []
+
+
+def _read_pieces(parts: Iterable[FilePart], size: int) -> Iterator[bytes]:
+    """The bytes of files one after the other, about so many at a time; each file ends with a line break."""
+    held, length = list[bytes](), 0
+    for path, skip in parts:
+        end = b"\n"
+        with open(path, "rb", buffering=0) as file:
+            file.seek(len(BYTE_ORDER_MARK) if not skip and file.read(3) == BYTE_ORDER_MARK else 0)
+            while piece := file.read(size):
+                while skip and piece:
+                    at = piece.find(b"\n") + 1
+                    skip, piece = (skip - 1, piece[at:]) if at else (skip, b"")
+                held.append(piece)
+                end, length = piece[-1:] or end, length + len(piece)
+                if length >= size:
+                    yield b"".join(held)
+                    held, length = [], 0
+        if end != b"\n":
+            held.append(b"\n")
+    yield b"".join(held)
 
 
 def _cut(piece: bytes, most: int) -> Iterator[tuple[int, int, int]]:
@@ -340,11 +360,41 @@ def header_of(path: str, separator: str, remote: bool, line_per_record: bool = F
     raise ValueError("a header without an end")
 
 
+class Headers:
+    """The headers of files. One that begins with the header of another has the same: it is not parsed again."""
+
+    def __init__(self, separator: str, remote: bool, line_per_record: bool) -> None:
+        self._how = separator, remote, line_per_record
+        self._last = b"", Header((), 0)
+
+    def of(self, path: str) -> Header:
+        start, header = self._last
+        if start and _begins_with(path, start):
+            return header
+        header = header_of(path, *self._how)
+        _, remote, _ = self._how
+        if not (remote or path.lower().endswith(PACKED)):
+            self._last = _first_lines(path, header.lines), header
+        return header
+
+
+def _first_lines(path: str, count: int) -> bytes:
+    """So many lines at the beginning of a file; nothing if it ends with them."""
+    with open(path, "rb") as file:
+        lines = b"".join(file.readline() for _ in range(count))
+    return lines if lines.endswith(b"\n") else b""
+
+
+def _begins_with(path: str, lines: bytes) -> bool:
+    with open(path, "rb", buffering=0) as file:
+        return file.read(len(lines)) == lines
+
+
 # Columns of CSV and TSV files as doubles: Polars parses the numbers, our own rule reads what Polars does not.
 #
 #     block of lines ──Polars parses doubles──▶ doubles, null where it failed ──the strict rule, there alone──▶ doubles
 #
-# As long as Polars has parsed all fields of a file, or found them empty, it is told to fail where it cannot parse
+# As long as Polars has parsed all fields of the files, or found them empty, it is told to fail where it cannot parse
 # one: then what is null is missing, and nothing is parsed again. From the first block that fails on, both rules read
 # each.
 #
@@ -359,18 +409,19 @@ if typing.TYPE_CHECKING:
 
 
 def read_csv_columns(
-    path: str, separator: str, header: Header, names: Sequence[str], texts: Collection[str] = ()
+    parts: Iterable[FilePart], separator: str, header: Sequence[str], names: Sequence[str], texts: Collection[str] = ()
 ) -> Iterator[pl.DataFrame]:
-    """Some columns of a well-formed file without quoted line breaks, as doubles x0, x1 …, those of `texts` as text.
+    """Some columns of well-formed files without quoted line breaks, as doubles x0, x1 …, those of `texts` as text.
 
-    In batches. Columns that the header does not have are missing everywhere.
+    In batches. The files have the same names in their headers, which are left out of the parts. Columns that the header
+    does not have are missing everywhere.
     """
-    places = [header.names.index(name) if name in header.names else None for name in names]
+    places = [header.index(name) if name in header else None for name in names]
     written = {place for name, place in zip(names, places, strict=True) if place is not None and name in texts}
     # A header of ours comes first: without one, the first line of a block would say how many fields there are.
-    head = separator.join(f"c{place}" for place in range(len(header.names))).encode() + b"\n"
+    head = separator.join(f"c{place}" for place in range(len(header))).encode() + b"\n"
     complete = True
-    for block, lines in read_blocks(path, header.lines, len(header.names), head):
+    for block, lines in read_blocks(parts, len(header), head):
         batch = _parse_complete(block, separator, lines, places, written) if complete else None
         complete = batch is not None
         yield parse_block(block, separator, lines, places, written) if batch is None else batch

@@ -110,10 +110,8 @@ def uneven_columns(files: Files) -> frozenset[str]:
         # Polars' own readers of schemas take a path for a pattern.
         "Parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema(),
         "Arrow IPC": lambda path: scan_feather([path]).collect_schema(),
-        "CSV": lambda path: _header(replace(files, paths=(path,))),
-        "TSV": lambda path: _header(replace(files, paths=(path,))),
     }
-    look = schemas.get(files.format)
+    look = _headers(files) if files.format in ("CSV", "TSV") else schemas.get(files.format)
     if look is None or files.remote or (len(files.paths) == 1 and not files.keys):
         return frozenset()
 
@@ -143,10 +141,11 @@ def uneven_columns(files: Files) -> frozenset[str]:
     return frozenset(uneven)
 
 
-def _header(files: Files) -> dict[str, None]:
-    from gaussmith.engines.text_files import names_of
+def _headers(files: Files) -> Callable[[str], dict[str, None]]:
+    from gaussmith.engines.text_files import headers_of
 
-    return dict.fromkeys(names_of(files))
+    headers = headers_of(files)
+    return lambda path: dict.fromkeys(headers.of(path).names)
 
 
 if typing.TYPE_CHECKING:
@@ -215,12 +214,21 @@ class Polars:
 
     def places_in(self, frame: Frame, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
         find, values = frame_places(keys), valued_columns(frame, keys)
+        if len(keys) == 1 and keys[0].kinds[0] in ("text", "object"):
+            yield self._count_texts(values, keys[0], find)
+            return
         for batch in self.batches(values, rows_at_a_time(keys)):
-            if len(keys) == 1 and keys[0].kinds[0] in ("text", "object"):  # few texts are compared with labels
-                batch = batch["v0"].value_counts()
-                yield find(batch), batch["count"].to_numpy().astype(np.int64)
-            else:
-                yield find(batch), None
+            yield find(batch), None
+
+    def _count_texts(self, values: Frame, key: GroupKeys, find: Callable[[pl.DataFrame], Words]) -> tuple[Words, Words]:
+        """How often each text occurs, those that are not declared as one; counted while the rows are read."""
+        import polars as pl
+
+        text, declared = pl.col("v0"), pl.Series([code for (code,) in key.codes], dtype=pl.String)
+        known = pl.when(text.is_in(declared.implode())).then(text)
+        counted = values.to_native().select(known, n=pl.lit(1, pl.Int64))
+        table = counted.group_by("v0").agg(pl.col("n").sum()).collect(engine="streaming")
+        return find(table), table["n"].to_numpy()
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
         import narwhals as nw

@@ -11,10 +11,10 @@ and those with quoted line breaks are scanned by Polars; those with quotes in od
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import product
+from functools import cache, partial
+from itertools import groupby, product
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from gaussmith.engines.csv_files import (
     PACKED,
     QUOTE,
     REPLACEMENT,
+    FilePart,
     FileStart,
+    Headers,
     header_of,
     look_at_file,
     odd_places,
@@ -63,7 +65,6 @@ SEPARATOR = "\x1f"
 """What stands for a mark of JSON between fields: no string holds it."""
 SEPARATORS = bytes.maketrans(b"{}:,", 4 * SEPARATOR.encode())
 HEAD = b"-\n"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 BLANK = r"[ \t]*"
 STYLES = (("", ",", ":"), ("", ", ", ": "), (BLANK, f"{BLANK},{BLANK}", f"{BLANK}:{BLANK}"))
@@ -174,16 +175,14 @@ def _escaped(key: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else rf"\x{{{ord(letter):x}}}" for letter in key)
 
 
-def read_objects(path: str, names: Sequence[str], texts: Collection[str] = ()) -> Iterator[pl.DataFrame]:
-    """Named members of the objects in a file as doubles x0, x1 …, those of `texts` as text.
+def read_objects(paths: Iterable[str], names: Sequence[str], texts: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    """Named members of the objects in files as doubles x0, x1 …, those of `texts` as text.
 
     In batches; in any order within one.
     """
-    first, forms = True, list[Form]()
-    for block, count in read_blocks(path, columns=len(names), head=HEAD):
-        text = block.replace(BYTE_ORDER_MARK, b"", 1) if first and block[2:5] == BYTE_ORDER_MARK else block
-        first = False
-        yield parse_objects(text, count, names, forms, texts)
+    forms = list[Form]()
+    for block, count in read_blocks(((path, 0) for path in paths), columns=len(names), head=HEAD):
+        yield parse_objects(block, count, names, forms, texts)
 
 
 def parse_objects(
@@ -333,6 +332,9 @@ if typing.TYPE_CHECKING:
 Reader = Callable[[Sequence[str], Collection[str]], Iterator["pl.DataFrame"]]
 """What reads columns in batches, as doubles x0, x1 … or as text."""
 
+Alike = tuple[str, ...] | str
+"""What files that are read together have in common: the names in their headers. One for the engine has its path."""
+
 
 def scan_texts(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
     """A lazy frame over the files, every column as text."""
@@ -368,15 +370,14 @@ def _scan_separated(files: Files, names: Sequence[str], looks: Mapping[str, File
 
 
 def number_batches(files: Files, names: Sequence[str]) -> Iterator[pl.DataFrame | pl.LazyFrame]:
-    """Columns of text files file by file: as doubles where they can be parsed at once, else scanned as text."""
-    for path in files.paths:
-        read = _reader(files, path)
-        if read is not None:
-            yield from read(names, ())
-        elif path.lower().endswith(PACKED) and files.format != "JSON lines" and not files.remote:
-            yield from _packed_batches(replace(files, paths=(path,)), names)
+    """Columns of text files: as doubles where they can be parsed at once, else scanned as text, file by file."""
+    for header, parts in _alike(files):
+        if not isinstance(header, str):
+            yield from _read_blocks_of(files, header, parts, names, ())
+        elif header.lower().endswith(PACKED) and files.format != "JSON lines" and not files.remote:
+            yield from _packed_batches(replace(files, paths=(header,)), names)
         else:
-            yield scan_texts(replace(files, paths=(path,)), names)
+            yield scan_texts(replace(files, paths=(header,)), names)
 
 
 def _packed_batches(files: Files, names: Sequence[str]) -> Iterator[pl.DataFrame | pl.LazyFrame]:
@@ -409,33 +410,51 @@ def scan_numbers(files: Files, names: Sequence[str], numbers: Collection[str]) -
     import polars as pl
 
     scans = []
-    for path in files.paths:
-        read = _reader(files, path)
-        if read is not None:
-            scans.append(_scan_blocks(read, names, numbers))
+    for header, parts in _alike(files):
+        if not isinstance(header, str):
+            scans.append(_scan_blocks(partial(_read_blocks_of, files, header, list(parts)), names, numbers))
             continue
         texts = (pl.col(name) for name in names if name in numbers)
         made = (text.map_batches(read_quickly, return_dtype=pl.Float64, is_elementwise=True) for text in texts)
-        scans.append(scan_texts(replace(files, paths=(path,)), names).with_columns(*made))
+        scans.append(scan_texts(replace(files, paths=(header,)), names).with_columns(*made))
     return scans[0] if len(scans) == 1 else pl.concat(scans)
 
 
-def _reader(files: Files, path: str) -> Reader | None:
-    """What reads a text file in blocks; None for one that only the engine can read."""
-    if files.remote or path.lower().endswith(PACKED):
-        return None
+def _alike(files: Files) -> Iterator[tuple[Alike, Iterator[FilePart]]]:
+    """The files in their order, neighbours that are read together."""
+    for header, parts in groupby(_parts(files), lambda part: part[0]):
+        yield header, (part for _, part in parts)
+
+
+def _parts(files: Files) -> Iterator[tuple[Alike, FilePart]]:
+    """Each file without its header."""
+    separator, headers = _separator(files), headers_of(files)
+    for path in files.paths:
+        if files.remote or path.lower().endswith(PACKED):
+            yield path, (path, 0)
+            continue
+        if files.format == "JSON lines":
+            yield (), (path, 0)
+            continue
+        look = look_at_file(path, separator, remote=False)
+        if not look.well_formed or look.spans_lines:
+            yield path, (path, 0)
+            continue
+        header = headers.of(path)
+        yield header.names, (path, header.lines)
+
+
+def _read_blocks_of(
+    files: Files, header: Sequence[str], parts: Iterable[FilePart], names: Sequence[str], texts: Collection[str]
+) -> Iterator[pl.DataFrame]:
+    """Columns of files that are read together, as doubles x0, x1 … or as text, in batches."""
     if files.format == "JSON lines":
-        return lambda names, texts: read_objects(path, names, texts)
-    separator = _separator(files)
-    look = look_at_file(path, separator, remote=False)
-    if not look.well_formed or look.spans_lines:
-        return None
-    header = header_of(path, separator, False, files.line_per_record)
-    return lambda names, texts: read_csv_columns(path, separator, header, names, texts)
+        return read_objects((path for path, _ in parts), names, texts)
+    return read_csv_columns(parts, _separator(files), header, names, texts)
 
 
 def _scan_blocks(read: Reader, names: Sequence[str], numbers: Collection[str]) -> pl.LazyFrame:
-    """A lazy frame over the blocks of a file."""
+    """A lazy frame over the blocks of files."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -451,9 +470,14 @@ def _scan_blocks(read: Reader, names: Sequence[str], numbers: Collection[str]) -
     return register_io_source(batches, schema=schema)
 
 
+def headers_of(files: Files) -> Headers:
+    """What reads the headers of CSV or TSV files, names as written."""
+    return Headers(_separator(files), files.remote, files.line_per_record)
+
+
 def names_of(files: Files) -> tuple[str, ...]:
     """The names in the header of the first CSV or TSV file, as written."""
-    return header_of(files.paths[0], _separator(files), files.remote, files.line_per_record).names
+    return headers_of(files).of(files.paths[0]).names
 
 
 def _separator(files: Files) -> str:

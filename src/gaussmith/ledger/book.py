@@ -301,7 +301,8 @@ class Ledger(Printed):
     def unit(self) -> Unit | None:
         """The columns that identify the person, empty if each row is one person; None if not set yet."""
         with self._storage.reading() as pages:
-            return self._protection(pages, self._last(pages)).unit
+            self._last(pages)
+            return find_protection(pages.naming, self.where).unit
 
     @property
     def remaining(self) -> int:
@@ -341,7 +342,8 @@ class Ledger(Printed):
     def check_protection(self, neighbours: str | None, unit: str | Sequence[str] | None) -> None:
         """Refuse neighbours or a unit other than those of the ledger."""
         with self._storage.reading() as pages:
-            kept = self._protection(pages, self._last(pages))
+            self._last(pages)
+            kept = find_protection(pages.naming, self.where)
         check_protection(kept, Protection(neighbours, read_unit(unit)), self.where)
 
     @checks_arguments
@@ -386,7 +388,7 @@ class Ledger(Printed):
                 if earlier is not None:
                     made = self._resume(pages, earlier, request_hash, guarantee, charge, keys_charge)
                 elif charge <= self.budget - last.spent and keys_charge <= self.keys_budget - last.keys_spent:
-                    check_protection(self._protection(pages, last), asked, self.where)
+                    check_protection(find_protection(pages.naming, self.where), asked, self.where)
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
                         last, "reserve", body,
@@ -407,10 +409,6 @@ class Ledger(Printed):
                 raise refuse_charge(guarantee, self.budget - last.spent, self.guarantee, self.where)
             raise refuse_keys(keys, self.keys_budget - last.keys_spent, self.where)
         return made
-
-    def _protection(self, pages: Pages, last: LedgerEntry) -> Protection:
-        # One by one: the first charge nearly always states everything, and a ledger may be long.
-        return find_protection(map(pages.at, range(last.seq + 1)), self.where)
 
     @checks_arguments
     def afford(self, guarantee: Guarantee, keys_delta: float | Fraction = 0) -> Outlook:
@@ -485,6 +483,18 @@ class Ledger(Printed):
         with self._storage.reading() as pages:
             self._last(pages)
             return pages.stored(release_id)
+
+    def is_charged(self, release_id: str) -> bool:
+        """Whether a release of that id was charged, whether or not anything was stored for it."""
+        with self._storage.reading() as pages:
+            self._last(pages)
+            return pages.find("reserve", release_id) is not None
+
+    def up_to(self, receipt: Receipt) -> tuple[LedgerEntry, int]:
+        """The entry of a receipt, which has all totals, and how many releases were charged up to and with it."""
+        with self._storage.reading() as pages:
+            last = self._last(pages)
+            return check_seal(pages.at(receipt.seq) or last, self.where), pages.charged(receipt.seq)
 
     def entries(self) -> list[LedgerEntry]:
         """All entries, oldest first, unchecked (`verify` checks them)."""
@@ -576,14 +586,14 @@ def standing_of(ledger: Ledger, receipt: Receipt) -> dict[str, Any]:
     """
     from gaussmith.privacy.guarantee import Guarantee
 
-    entries = [entry for entry in ledger.entries() if entry.seq <= receipt.seq]
-    spent, keys = (Fraction(units, 1 << UNIT_BITS) for units in (entries[-1].spent, entries[-1].keys_spent))
+    entry, releases = ledger.up_to(receipt)
+    spent, keys = (Fraction(units, 1 << UNIT_BITS) for units in (entry.spent, entry.keys_spent))
     mu, delta, epsilon = sqrt_upward(spent), ledger.guarantee.delta, None
     if delta is not None and keys < smaller_reading(delta):
         # κ + (1 − κ) δ(ε) ≤ δ wherever δ(ε) ≤ δ − κ
         epsilon = Guarantee(mu=mu).epsilon_at(delta=fraction_down(smaller_reading(delta) - keys))
     return {
-        "releases": sum(entry.kind == "reserve" for entry in entries),
+        "releases": releases,
         "mu": mu,
         "keys_delta": fraction_up(keys),
         "epsilon": epsilon,

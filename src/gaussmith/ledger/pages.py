@@ -141,10 +141,23 @@ class Pages:
         """All entries, oldest first."""
         return self._select("ORDER BY seq")
 
+    def charged(self, seq: int) -> int:
+        """How many releases were charged up to and with that entry; counted where the entries are."""
+        statement = "SELECT COUNT(*) FROM gaussmith_entries WHERE ledger = ? AND kind = 'reserve' AND seq <= ?"
+        return int(next(self._execute(statement, (self._name, seq)))[0])
+
+    def naming(self, field: str) -> Iterator[LedgerEntry]:
+        """The entries whose body has that name in it, oldest first, each read only when it is asked for."""
+        name, found = f'%"{field}":%', self.at(0)
+        while found is not None:
+            yield found
+            found = next(self._select("AND seq > ? AND body LIKE ? ORDER BY seq LIMIT 1", found.seq, name), None)
+
     def ends(self) -> tuple[LedgerEntry, LedgerEntry]:
         """The first and the last entry, after checking their hashes and that they match every head.
 
-        Every charge does this, in constant time; `verification.py` checks everything else.
+        Every charge does this, and reads the entries that first state neighbours and unit: so few whatever the length.
+        `verification.py` checks everything else.
         """
         first, last = self.at(0), self.last()
         if first is None or last is None:

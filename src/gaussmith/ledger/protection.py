@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ from gaussmith.ledger.chain import LedgerEntry, canonical, check_seal
 from gaussmith.ledger.pages import unreadable
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import smaller_reading, sqrt_upward
-from gaussmith.privacy.composition import mu_of_pure
 from gaussmith.privacy.gaussian import mu_downward
+from gaussmith.privacy.pure import gdp_of_pure
 from gaussmith.privacy.thresholds import mu_beside
 
 if TYPE_CHECKING:
@@ -80,17 +80,14 @@ def describe_unit(unit: Unit) -> str:
     return f"all rows with the same {' and '.join(unit)} are one person" if unit else "each row is one person"
 
 
-def find_protection(entries: Iterable[LedgerEntry | None], where: str) -> Protection:
-    """The protection stated by the first entries; reads only as many entries as needed."""
-    found = Protection()
-    for entry in entries:
-        if entry is not None and entry.kind in ("create", "reserve"):
-            told = _told(check_seal(entry, where), where)
-            unit = told.unit if found.unit is None else found.unit
-            found = Protection(found.neighbours or told.neighbours, unit)
-        if found.neighbours is not None and found.unit is not None:
-            break
-    return found
+def find_protection(naming: Callable[[str], Iterable[LedgerEntry]], where: str) -> Protection:
+    """The protection stated first, each half by the first entry that states it; `naming` finds entries that may."""
+    neighbours = (_told(entry, where).neighbours for entry in naming("neighbours"))
+    units = (_told(entry, where).unit for entry in naming("unit"))
+    return Protection(
+        next((each for each in neighbours if each is not None), None),
+        next((each for each in units if each is not None), None),
+    )
 
 
 def check_protection(kept: Protection, asked: Protection, where: str) -> None:
@@ -119,7 +116,10 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
 
 
 def _told(entry: LedgerEntry, where: str) -> Protection:
-    """What one entry states; a sealed entry that cannot be read was forged."""
+    """What one entry states, once its hash is checked; one that cannot be read then was forged."""
+    check_seal(entry, where)
+    if entry.kind == "store":
+        return Protection()
     try:
         body = json.loads(entry.body)
         return Protection(body.get("neighbours"), read_unit(body.get("unit")))
@@ -175,7 +175,7 @@ def add_release(
     else:
         assert epsilon is not None
         kappa = larger_reading(delta)
-        square = Fraction(mu_of_pure(larger_reading(epsilon))) ** 2
+        square = Fraction(gdp_of_pure(larger_reading(epsilon))) ** 2
         if kappa:
             square += both_ways(ledger.guarantee, ledger.keys_delta)
         guarantee = Guarantee(mu=sqrt_upward(square))

@@ -66,7 +66,7 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
         budget=int(first["budget"]),
         keys_spent=last.keys_spent,
         keys_budget=int(first["keys_budget"]),
-        unit=find_protection(entries, where).unit,
+        unit=find_protection(lambda _: entries, where).unit,
         software=dict(Counter(entry.software for entry in with_charge.values())),
     )
 

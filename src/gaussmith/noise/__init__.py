@@ -1,9 +1,10 @@
-"""The only place that draws random bits: exact normal integers.
+"""The only place that draws random bits: exact integers of the laws of noise.
 
 - keystream: uniform words, fresh for every call
-- cells: the area into which points are thrown
-- normal: the fast path, blocks of points in numpy
-- decide: the exact slow path, for a point that doubles cannot decide
+- gaussian: rounded normal integers
+- geometric, cube: the laws of pure ε, for the 1-norm and the ∞-norm
+- reals: decisions about uniform reals of which few digits are drawn
+- law: what a law of pure ε offers; combinations: tails and half-widths of sums of its noise
 """
 
 from __future__ import annotations

@@ -165,8 +165,7 @@ def _why_no_keys(guarantee: Guarantee, keys_delta: float | None, book: Ledger | 
 
 def _check_budget(book: Ledger, unit: str | None, shares: Shares, id: str | None) -> None:
     """Refuse now what the ledger would refuse later, when a part is charged already; a known id goes on."""
-    known = {entry.release_id for entry in book.entries()} if id is not None else set()
-    if not any(f"{id}-{name}" in known for name in WEIGHTS):
+    if id is None or not any(book.is_charged(f"{id}-{name}") for name in WEIGHTS):
         book.check_protection(ADD_REMOVE, ledger_unit(unit))
         book.afford(shares.whole, shares.keys_delta)
 

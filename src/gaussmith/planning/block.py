@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -263,6 +263,11 @@ class Block:
         from gaussmith.planning.certificate import prove_block
 
         return prove_block(self)
+
+    @property
+    def is_bound_quick(self) -> bool:
+        """Whether the lower bound takes no longer than the plan did, by its size alone: only then it is printed."""
+        return self.tie is None or self.tie.is_bound_quick
 
     @property
     def optimality(self) -> float:
@@ -558,18 +563,20 @@ def compare_block(
     return found
 
 
-def standard_scale(plan: Plan, roots: Mapping[int, float] | None = None) -> float:
+def standard_scale(plan: Plan, roots: dict[int, dict[int, float]] | None = None) -> float:
     """The standard Gaussian's errors in a group of the only question over those at the guarantee of its block.
 
     Where the noise is tied, the standard mechanism answers the same questions with the shares of μ² that are best for
-    it: in proportion to the root of each one's total. `roots` are those of the tie, where they were made before.
+    it: in proportion to the root of each one's total. `roots` keeps these, by the tie, for its other queries.
     """
-    query = plan.query
+    query, roots = plan.query, {} if roots is None else roots
     if query.tie is None:
         return query.standard_scale
-    roots = standard_roots(plan, query.tie) if roots is None else roots
-    own = roots.get(plan.slot.queries[0])
-    return math.sqrt(sum(roots.values()) / own) * query.held if own else 1.0
+    if id(query.tie) not in roots:
+        roots[id(query.tie)] = standard_roots(plan, query.tie)
+    known = roots[id(query.tie)]
+    own = known.get(plan.slot.queries[0])
+    return math.sqrt(sum(known.values()) / own) * query.held if own else 1.0
 
 
 def standard_roots(plan: Plan, tie: AnyTie) -> dict[int, float]:
@@ -588,11 +595,7 @@ def compare_pieces(question: Plan, rows: int | None = None, most: int | None = N
     roots: dict[int, dict[int, float]] = {}
     found = []
     for piece in question.pieces:
-        tie = piece.query.tie
-        if tie is not None and id(tie) not in roots:
-            roots[id(tie)] = standard_roots(piece, tie)
-        scale = standard_scale(piece, None if tie is None else roots[id(tie)])
-        found += compare_block(piece.block, rows, most, scale)
+        found += compare_block(piece.block, rows, most, standard_scale(piece, roots))
     return found
 
 

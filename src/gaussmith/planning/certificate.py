@@ -422,6 +422,19 @@ def least_price(plan: Plan) -> float:
     return square_down(sum(math.sqrt(bound) for _, bound in families) * (1 - 2.0**-45))
 
 
+MAX_FEATURES = 600
+"""Limit on the features of queries with noise of their own that are bounded together for a print: two medians. The
+bound takes the singular values of a matrix of so many columns."""
+
+
+def is_quickly_bounded(plan: Plan) -> bool:
+    """Whether `least_price` takes no longer than the plan did, by the sizes of its queries alone."""
+    own = [query.block.problem for query in plan.untied]
+    own = [problem for problem in own if problem.features.marginals is None and problem.features.targets is None]
+    few = len(own) < 2 or sum(problem.domain.dimension for problem in own) <= MAX_FEATURES
+    return all(tie.is_bound_quick for tie in plan.ties) and (few or plan.neighbours != ADD_REMOVE)
+
+
 Least = dict[int, float]
 """The least price of noises at μ = 1, by their identity, where it was proven anew."""
 

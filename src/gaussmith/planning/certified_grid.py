@@ -11,11 +11,11 @@ which is checked with every rounding upward, on the very doubles that are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -51,13 +51,17 @@ class Grid:
             return self.lift.exact_times(summed)
         return self._everybody.exact_times([*python(summed), absent])
 
-    def lifted_rows(self, codes: Encoding, sums: Words, records: Words) -> Words | None:
+    def lifted_rows(self, codes: Encoding, sums: Words, records: Words, absent: Words | None = None) -> Words | None:
         """Y of many groups (groups × coordinates), as `lifted` finds each; None where words might not hold it."""
-        centred = None if self.absent is not None else codes.centred_rows(sums, records)
-        if centred is None:
+        summed = codes.centred_rows(sums, records)
+        if summed is None:
             return None
-        counted = self.lift.shape[1] > codes.width
-        return self.lift.exact_times_rows(np.column_stack([centred, records]) if counted else centred)
+        if self.lift.shape[1] > codes.width:
+            summed = np.column_stack([summed, records])
+        if self.absent is None:
+            return self.lift.exact_times_rows(summed)
+        absent = np.zeros(len(records), np.int64) if absent is None else absent
+        return self._everybody.exact_times_rows(np.column_stack([summed, absent]))
 
     @cached_property
     def _everybody(self) -> Dense:
@@ -181,6 +185,11 @@ class SharedNoise:
         return self.bounding_law.lower / self.guarantee.mu**2
 
     @property
+    def is_bound_quick(self) -> bool:
+        """Whether the lower bound takes no longer than the plan did, by its size alone: only then it is printed."""
+        return True
+
+    @property
     def copies(self) -> int:
         """How many times it is drawn: once, or anew in every group."""
         return 1
@@ -193,6 +202,10 @@ class SharedNoise:
     def lent_to(self) -> tuple[int, ...]:
         """The places of queries that take the noisy number of everybody from this noise."""
         return ()
+
+    def lifted_rows(self, queries: Sequence[Any], members: Sequence[Words], people: Words) -> Words | None:
+        """As `lifted`, of all copies: members have copies × groups × numbers. None where words might not hold it."""
+        return None
 
     @property
     def bound_mu(self) -> float:

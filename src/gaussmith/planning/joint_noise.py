@@ -22,7 +22,7 @@ from gaussmith.domains.domain import Domain, Problem, WorstCase, check_law, free
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
-from gaussmith.numerics.exact import Array, norm_upward, sqrt_upward
+from gaussmith.numerics.exact import Array, Words, norm_upward, sqrt_upward
 from gaussmith.numerics.joint.lift import TiedLift
 from gaussmith.numerics.joint.parts import Body
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
@@ -353,6 +353,10 @@ class JointNoise(SharedNoise):
         told = {WAY: np.array([best], float)} if best else {}
         return replace(each[best], numbers=each[best].numbers | told, lower=self._everywhere(each[best].lower))
 
+    @property
+    def is_bound_quick(self) -> bool:
+        return self.law is not None or len(self.body.parts) <= MAX_SOUGHT
+
     def _everywhere(self, lower: float) -> float:
         """The bound of all groups, from that of one; rounded down."""
         return lower if self.groups is None else lower * self.times * (1.0 - 2.0**-40)
@@ -379,6 +383,13 @@ class JointNoise(SharedNoise):
     def lifted(self, queries: Sequence[Query], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
         """The integers to which the noise is added, from the cores of every member and the number of people."""
         return self.grid[0].exact_times(self.cores(queries, members), people)
+
+    def lifted_rows(self, queries: Sequence[Query], members: Sequence[Words], people: Words) -> Words | None:
+        each: list[list[Words]] = [[] for _ in self.body.parts]
+        for query, place, groups in zip(queries, self.places, members, strict=True):
+            for q, places in parts_by_groups(query, place):
+                each[q].append(groups if places is None else groups[:, list(places)])
+        return self.grid[0].exact_times_rows([np.concatenate(cores, axis=1) for cores in each], people)
 
     def is_steady(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> bool:
         """Whether the tables of all members can be of the same rows: those of a tie are read apart."""
@@ -436,27 +447,31 @@ class JointNoise(SharedNoise):
         members, places = placed(found, [place.scale for place in self.places])
         return make_body([queries[j] for j in members], places, self.where)
 
-    def number(self, noisy: Array) -> float:
-        """The noisy number of everybody, from the noisy rows of the lift."""
-        return self.lift.undone(noisy)[1] or 0.0
+    def number(self, noisy: Array) -> Array:
+        """The noisy number of everybody, from the noisy rows of the lift; of each copy."""
+        people = self.lift.undone(noisy)[1]
+        return np.zeros(noisy.shape[:-1]) if people is None else people
 
     def features(self, queries: Sequence[Query], noisy: Array) -> list[Array]:
-        """What is read from the noisy rows of the lift: for each member, as it is seen, groups × features."""
+        """What is read from the noisy rows of the lift, of one copy or of several: for each member, as it is seen,
+        groups × features."""
         cores, people = self.lift.undone(noisy)
-        everybody = np.array([[0.0 if people is None else people]])
+        copies = noisy.shape[:-1]
+        everybody = np.zeros((*copies, 1, 1)) if people is None else people[..., None, None]
         found = []
         for query, place in zip(queries, self.places, strict=True):
-            core = np.zeros((1, 0)) if place.part is None else cores[place.part]
+            core = np.zeros((*copies, 1, 0)) if place.part is None else cores[place.part]
             for q, places in parts_by_groups(query, place):
                 if places is not None:
-                    core = np.zeros((query.size, core.shape[1])) if q == place.part else core
-                    core[list(places)] = cores[q]
+                    core = np.zeros((*copies, query.size, core.shape[-1])) if q == place.part else core
+                    core[..., list(places), :] = cores[q]
             if free_marks(query.block.domain) is not None:
-                counts = core[place.start : place.start + query.block.domain.dimension].T
-                found.append(np.hstack([counts, everybody]) if query.block.shape.counted else counts)
+                counts = np.swapaxes(core[..., place.start : place.start + query.block.domain.dimension, :], -1, -2)
+                counted = query.block.shape.counted
+                found.append(np.concatenate([counts, everybody], axis=-1) if counted else counts)
                 continue
-            core = core[place.start : place.start + query.size]
-            core = np.hstack([core, everybody]) if counts_everybody(query, self.where) else core
+            core = core[..., place.start : place.start + query.size, :]
+            core = np.concatenate([core, everybody], axis=-1) if counts_everybody(query, self.where) else core
             found.append(core @ feature_rows(query.block.problem).T)
         return found
 
@@ -516,6 +531,9 @@ def lent_to_others() -> PlanError:
     """The reason for refusing queries that take a number from a noise which does not say so."""
     return damaged_plan("a noise that lends its number to other queries")
 
+
+MAX_SOUGHT = 16
+"""Limit on the parts for which a law is searched to print how good the noise is; 32 took five times the planning."""
 
 MAX_LAW = 20_000
 """Limit on the numbers of a law that a plan keeps; a longer one is found again when it is asked for."""

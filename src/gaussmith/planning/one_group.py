@@ -83,14 +83,10 @@ def _key(query: Query) -> Any:
         column = rule.features[0][1]
         cut = rule.cut_of(column)
         cuts = () if cut is None else ((column, cut),)
-        return *read, (column,), cuts, tuple((type(label), label) for label in labels), None
+        return *read, (column,), cuts, (tuple(map(type, labels)), tuple(labels)), None
     if groups.is_found or groups.at_most != 1 or (rule.unit is not None and rule.groups_per_unit != 1):
         return None
-    places, at = groups.places
-    labels = tuple(map(tuple, places)), tuple(map(tuple, at.tolist()))
-    if len(groups.columns) == 1:  # each key once, in order
-        labels = tuple((type(label), label) for (label,) in groups.labels)
-    return *read, groups.columns, rule.by_cuts, labels, groups.weights
+    return *read, groups.columns, rule.by_cuts, groups.typed_keys, groups.weights
 
 
 def _values(query: Query) -> Sequence[Any] | None:

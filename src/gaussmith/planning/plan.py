@@ -132,6 +132,13 @@ class HasNoises:
             return self.noises[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
 
+    @property
+    def is_bound_quick(self) -> bool:
+        """Whether the lower bound takes no longer than the plan did, by its size alone: only then it is printed."""
+        from gaussmith.planning.certificate import is_quickly_bounded
+
+        return is_quickly_bounded(cast("Plan", self))
+
     @cached_property
     def certificate(self) -> Certificate:
         """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""

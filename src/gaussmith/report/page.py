@@ -61,6 +61,7 @@ from gaussmith.report.reviewers import (
     who_of,
 )
 from gaussmith.report.tables import (
+    ON_REQUEST,
     RANKS,
     describe_divided,
     describe_factor,
@@ -162,10 +163,11 @@ def compared_section(release: Release) -> str:
     block = pieces[0].block
     if plan.groups is None or release.view.groups is not None:
         return _noise(block, compare_release(release, MAX_ROWS), several, pieces[0].plan.query)
+    roots: dict[int, dict[int, float]] = {}
     compared = [  # all groups have the same noise, or this is the largest
         each
         for piece in plan.pieces
-        for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
+        for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece, roots))
     ]
     return _noise(block, compared, several, plan.pieces[0].query, of_groups=True)
 
@@ -193,10 +195,13 @@ def _noise(
     together = block.whole is not None or block.tie is not None
     what = "the plan of all questions that were planned together" if together else "the plan"
     inside = query_of.is_planned_inside
-    best = describe_factor(query_of.optimality) if inside else describe_optimality(block)
+    best = ""
+    if block.is_bound_quick:
+        best = describe_factor(query_of.optimality) if inside else describe_optimality(block)
     shared = groups is not None and groups.is_shared and not inside
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     where = where if block.lender is None else ""
+    judged = f"{what} is {prose(where + best)}" if best else ON_REQUEST
     caption = "Blue: this release. Grey: the standard Gaussian mechanism."
     caption += f" The first {MAX_BARS} of the table." if len(rows) > MAX_BARS else ""
     bars = figure_with(draw(noise_spec(known), label), caption)
@@ -204,7 +209,7 @@ def _noise(
     divided = f"<p>{prose('; '.join(describe_divided(block)))}.</p>" if over_n else ""
     divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
     return (
-        f"<p>{prose(lead)}, at the same guarantee; {what} is {prose(where + best)}. "
+        f"<p>{prose(lead)}, at the same guarantee; {judged}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight."
         f"{worse}</p>\n"
         f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
@@ -319,8 +324,9 @@ def _tied_reasons(tie: AnyTie) -> str:
     rows = [
         [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
         ["separate noise for each question or group, with the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
-        ["lower bound for any Gaussian noise with this guarantee", f"{1 / tie.optimality:.2f} ×"],
     ]
+    if tie.is_bound_quick:
+        rows.append(["lower bound for any Gaussian noise with this guarantee", f"{1 / tie.optimality:.2f} ×"])
     return (
         "<p>The noise was chosen to minimise the sum of squared errors of all answers that share it, each relative to "
         "what one person can change. The choice used only the bounds and the guarantee, never the data.</p>\n"

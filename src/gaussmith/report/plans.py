@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import counted, printable
@@ -15,6 +16,7 @@ from gaussmith.report.keys import describe_groups, describe_shown, statement, st
 from gaussmith.report.tables import (
     MAX_ROWS,
     N_IS,
+    ON_REQUEST,
     PLAN_HEADER,
     block_notes,
     block_rows,
@@ -52,9 +54,10 @@ def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in
     """
     if plan.staging is not None and not plan.is_narrowed:
         return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
+    common = _Common.of(plan)
     if len(plan) == 1:
-        return "\n".join([_question_text(plan, rows, most, rest_in), *wrap_notes(_several(plan))])
-    told = [(q, _question_text(q, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
+        return "\n".join([_question_text(plan, common, rows, most, rest_in), *wrap_notes(_several(plan))])
+    told = [(q, _question_text(q, common, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, INDENT)}\n" for q, text in told]
     return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan)])])
 
@@ -68,9 +71,10 @@ def plan_body(plan: Plan) -> str:
     """The same as a part of a display."""
     if plan.staging is not None and not plan.is_narrowed:
         return note_lines(stage_notes(plan)) + plan_body(plan.as_guessed)
+    common = _Common.of(plan)
     if len(plan) == 1:
-        return _question_html(plan) + (note_lines(several) if (several := _several(plan)) else "")
-    tables = [heading(q.questions[0]) + _question_html(q) for q in plan]
+        return _question_html(plan, common) + (note_lines(several) if (several := _several(plan)) else "")
+    tables = [heading(q.questions[0]) + _question_html(q, common) for q in plan]
     return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
 
 
@@ -87,19 +91,32 @@ def stage_notes(plan: Plan) -> list[str]:
     return [printable(line) for line in (*told, plan.staging.guess, f"all stages together: {statement(plan)}")]
 
 
-def _question_text(plan: Plan, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
-    before, table, notes, after = _told(plan, rows, most, rest_in)
+@dataclass(frozen=True)
+class _Common:
+    """What all questions of a plan have in common, found once for a print."""
+
+    alone: bool
+    """Whether one noise answers everything."""
+    roots: dict[int, dict[int, float]]
+
+    @classmethod
+    def of(cls, plan: Plan) -> _Common:
+        return cls(len(plan.provable) == 1, {})
+
+
+def _question_text(plan: Plan, common: _Common, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
+    before, table, notes, after = _told(plan, common, rows, most, rest_in)
     below = wrap_notes([*notes, *after], width)
     return "\n".join([*wrap_notes(before, width), text_table(PLAN_HEADER, table), *below])
 
 
-def _question_html(plan: Plan) -> str:
-    before, table, notes, after = _told(plan, None, MAX_ROWS, REST_IN)
+def _question_html(plan: Plan, common: _Common) -> str:
+    before, table, notes, after = _told(plan, common, None, MAX_ROWS, REST_IN)
     return note_lines(before) + html_table(PLAN_HEADER, table, notes, left=1) + note_lines(after)
 
 
 def _told(
-    plan: Plan, rows: int | None, most: int, rest_in: str
+    plan: Plan, common: _Common, rows: int | None, most: int, rest_in: str
 ) -> tuple[list[str], list[tuple[str, ...]], list[str], list[str]]:
     """Of one question: what stands above its table, the table, the notes below, and what stands last.
 
@@ -109,10 +126,10 @@ def _told(
     told: list[list[str]] = []
     finds = plan.groups is not None and plan.groups.is_found
     for piece in plan.pieces:
-        before, lead, after = _about(piece)
-        found = block_rows(piece.block, rows, max(1, most - len(table)), standard_scale(piece))
+        before, lead, after = _about(piece, common)
+        found = block_rows(piece.block, rows, max(1, most - len(table)), standard_scale(piece, common.roots))
         table += found
-        told.append(_notes(piece, rows, lead, finds))
+        told.append(_notes(piece, common, rows, lead, finds))
     if finds:
         before, after = _about_found(plan)
     if len(plan.pieces) == 1:
@@ -135,12 +152,12 @@ def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
     return [*reversed(examples.values()), *rest, *shares, *common]
 
 
-def _notes(plan: Plan, rows: int | None, lead: str, finds: bool) -> list[str]:
+def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool) -> list[str]:
     """What stands below the errors of a question of one query."""
     if plan.query.is_public:
         return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
     if plan.query.is_planned_inside and not finds:
-        lead = "" if len(plan.provable) == 1 else "at its share of μ, "
+        lead = "" if common.alone else "at its share of μ, "
         judged = describe_factor(plan.query.optimality)
         return block_notes(plan.block, rows, lead, plan.protects, finds, judged, plan.query.guarantee)
     return block_notes(plan.block, rows, lead, plan.protects, finds)
@@ -152,9 +169,10 @@ def _whole(plan: Plan) -> list[str]:
         return []
     if len(plan.provable) == 1 and len(plan.ties) == 1:
         (tie,) = plan.ties
-        return [
-            f"all answers together are {describe_optimality(plan.queries[tie.members[0]].block)}{describe_saving(tie)}"
-        ]
+        judged = f" are {describe_optimality(plan.queries[tie.members[0]].block)}" if tie.is_bound_quick else None
+        return [f"all answers together{judged or f': {ON_REQUEST}'}{describe_saving(tie)}"]
+    if not plan.is_bound_quick:
+        return [f"all answers together: {ON_REQUEST}"]
     return [f"all answers together are {describe_factor(plan.optimality)}"]
 
 
@@ -163,11 +181,10 @@ def _several(plan: Plan) -> list[str]:
     return _whole(plan) if len(plan.provable) > 1 else []
 
 
-def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
+def _about(plan: Plan, common: _Common) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
     query = plan.query
-    alone = len(plan.provable) == 1
-    lead = "" if alone or query.tie is not None else "at its share of μ, "
+    lead = "" if common.alone or query.tie is not None else "at its share of μ, "
     if query.groups is None:
         return [], lead, []
     which = "in each group"

@@ -166,6 +166,10 @@ def describe_optimality(block: Block) -> str:
     return describe_factor(block.optimality)
 
 
+ON_REQUEST = "certificate on request: plan.optimality, or gaussmith plan --certificate FILE"
+"""What is said instead where the lower bound would take longer than the plan."""
+
+
 def describe_factor(optimality: float) -> str:
     """How close to the limit a price is that is so many times the bound."""
     if not math.isfinite(optimality):
@@ -384,7 +388,8 @@ def block_notes(
         notes.append(f"relative to the largest possible total of {counted(rows, 'record')}: {told}")
     lead += "planned together, " if block.whole is not None and block.tie is None else ""
     noise = "the noise is " if block.tie is None else "one noise for everything asked, "
-    optimal = f"{lead}{noise}{judged or describe_optimality(block)}"
+    judged = judged or (describe_optimality(block) if block.is_bound_quick else ON_REQUEST)
+    optimal = f"{lead}{noise}{judged}"
     if block.lender is not None:
         optimal = "noise of its own, and a noisy number of everybody that other answers use too"
     undeclared = [text for text in (block.domain.words.undeclared,) if text]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gaussmith.checks import is_number, is_whole
+from gaussmith.checks import is_list, is_number, is_whole
 from gaussmith.domains.box import Box
 from gaussmith.domains.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.errors import DomainError, RequestError, nearest
@@ -79,30 +79,33 @@ def read_bins(column: str, given: Any) -> Bins:
         raise _wrong(column, "private bins", rule, remedy, "private-bins-in-a-question")
     if not isinstance(given, Mapping):
         return _of_edges(column, given)
-    ways = [way for way in WAYS if way in given]
+    way = _way_of(column, given)
+    if way == "bins":
+        return _of_edges(column, given["bins"])
+    if way == "by":
+        return _of_dates(column, given["by"], given["between"])
+    return _of_edges(column, (_equal if way == "equal" else _log)(column, given[way], given["between"]))
+
+
+def _way_of(column: str, given: Mapping[str, Any]) -> str:
+    """The one way in which a table declares cells."""
     for key in given:
         if key not in (*WAYS, "between"):
-            rule = "cells are declared by bins, equal, log or by"
-            raise _wrong(
-                column, f"unknown key {key!r}", rule, nearest(str(key), [*WAYS, "between"]), "unknown-bins-key"
-            )
+            what, rule = f"unknown key {key!r}", "cells are declared by bins, equal, log or by"
+            raise _wrong(column, what, rule, nearest(str(key), [*WAYS, "between"]), "unknown-bins-key")
+    ways = [way for way in WAYS if way in given]
     if len(ways) != 1:
         what, rule = "cells declared in several ways" if ways else "cells without edges", "choose one way"
         raise _wrong(column, what, rule, f"write {setting('', {'bins': [0, 10, 20]})}", "bins-not-given-in-one-way")
     (way,) = ways
-    if way == "bins":
-        if "between" in given:
-            rule = "a list of edges says where it begins and ends"
-            raise _wrong(column, "between beside bins", rule, "leave between out", "between-beside-bins")
-        return _of_edges(column, given["bins"])
-    if "between" not in given:
+    if way == "bins" and "between" in given:
+        rule = "a list of edges says where it begins and ends"
+        raise _wrong(column, "between beside bins", rule, "leave between out", "between-beside-bins")
+    if way != "bins" and "between" not in given:
+        rule = "cells need a beginning and an end"
         remedy = f"add {setting('between', ['2024-01', '2024-12'] if way == 'by' else [0, 100])}"
-        raise _wrong(
-            column, f"{way} without between", "cells need a beginning and an end", remedy, "bins-without-between"
-        )
-    if way == "by":
-        return _of_dates(column, given["by"], given["between"])
-    return _of_edges(column, (_equal if way == "equal" else _log)(column, given[way], given["between"]))
+        raise _wrong(column, f"{way} without between", rule, remedy, "bins-without-between")
+    return way
 
 
 def plain_keys(by: Any) -> Any:
@@ -132,31 +135,34 @@ def equal_cells(low: float, high: float, cells: int) -> Cut:
 
 
 def _of_edges(column: str, edges: Any) -> Bins:
-    if isinstance(edges, str) or not isinstance(edges, Sequence):
+    if not is_list(edges):
         what, rule = f"bins={edges!r}"[:80], "bins are a list of numbers, the edges of cells"
         raise _wrong(column, what, rule, _edges_of(column, [0, 10, 20]), "bins-not-listed")
     if not edges:
         raise _wrong(column, "no bins", "there must be at least one edge", _edges_of(column, [0, 10, 20]), "no-bins")
     if len(edges) >= MAX_BINS:
         raise _wrong(column, f"{len(edges)} bins", f"at most {MAX_BINS:,} cells", "use fewer", "too-many-bins")
-    for edge in edges:
-        if isinstance(edge, bool) or not isinstance(edge, int | float):
-            rule = "the edges of cells are numbers"
-            remedy = f"write numbers; of dates {setting('', {'by': 'month', 'between': ['2024-01', '2024-12']})}"
-            raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
-        if not -sys.float_info.max <= edge <= sys.float_info.max:
-            remedy = "leave it out: what lies beyond the outer edges has cells of its own"
-            raise _wrong(column, f"edge {edge!r}"[:80], "edges are finite numbers", remedy, "bin-not-finite")
-    numbers = [float(edge) + 0.0 for edge in edges]
+    numbers = [_edge(column, edge) for edge in edges]
     for one, two in itertools.pairwise(numbers):
         if one == two:
-            raise _wrong(
-                column, f"edge {_written(one)} twice", "every edge is given once", "leave one out", "bin-twice"
-            )
+            what, rule = f"edge {_written(one)} twice", "every edge is given once"
+            raise _wrong(column, what, rule, "leave one out", "bin-twice")
         if one > two:
             what = f"edge {_written(two)} after {_written(one)}"
             raise _wrong(column, what, "edges go up", _edges_of(column, sorted(set(edges))), "bins-not-sorted")
     return _named(tuple(numbers), [_written(edge) for edge in numbers], None, "number")
+
+
+def _edge(column: str, edge: Any) -> float:
+    """One edge, without −0.0."""
+    if isinstance(edge, bool) or not isinstance(edge, int | float):
+        rule = "the edges of cells are numbers"
+        remedy = f"write numbers; of dates {setting('', {'by': 'month', 'between': ['2024-01', '2024-12']})}"
+        raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
+    if not -sys.float_info.max <= edge <= sys.float_info.max:
+        remedy = "leave it out: what lies beyond the outer edges has cells of its own"
+        raise _wrong(column, f"edge {edge!r}"[:80], "edges are finite numbers", remedy, "bin-not-finite")
+    return float(edge) + 0.0
 
 
 def _edges_of(column: str, edges: Sequence[Any]) -> str:
@@ -198,7 +204,7 @@ def _log(column: str, factor: Any, between: Any) -> list[float]:
 
 def _ends(column: str, between: Any) -> tuple[Fraction, Fraction]:
     """The first and the last edge, as they are written."""
-    pair = between if isinstance(between, Sequence) and not isinstance(between, str) else ()
+    pair = between if is_list(between) else ()
     plain = len(pair) == 2 and all(isinstance(x, int | float) and is_number(x) and math.isfinite(x) for x in pair)
     if not (plain and pair[0] < pair[1]):
         what, rule = f"between={between!r}"[:80], "it is two finite numbers, the smaller one first"
@@ -232,16 +238,7 @@ def _of_dates(column: str, by: Any, between: Any) -> Bins:
     if by not in PERIODS:
         what, rule = f"by={by!r}"[:80], "dates are cut by day, week, month, quarter or year"
         raise _wrong(column, what, rule, nearest(str(by), PERIODS), "unknown-period")
-    pair = between if isinstance(between, Sequence) and not isinstance(between, str) else ()
-    days = [_days(each) for each in pair] if len(pair) == 2 else []
-    if len(days) != 2 or None in days:
-        what, rule = f"between={between!r}"[:80], "it is two dates, months or years, the earlier one first"
-        remedy = f'write {setting("between", ["2024-01", "2024-12"])}, or ["2024-01-01", "2024-12-31"]'
-        raise _wrong(column, what, rule, remedy, "between-not-two-dates")
-    (first, _), (_, last) = (day for day in days if day is not None)
-    if first > last:
-        what, rule = f"between={list(between)!r}"[:80], "the earlier date comes first"
-        raise _wrong(column, what, rule, "swap them", "dates-not-in-order")
+    first, last = _between_days(column, between)
     start = _start(first, by)
     if start != first:
         what = f"by={by!r} from {first.isoformat()}"
@@ -252,13 +249,29 @@ def _of_dates(column: str, by: Any, between: Any) -> Bins:
         if len(starts) >= MAX_BINS:
             raise _wrong(column, f"by={by!r}", f"at most {MAX_BINS:,} cells", "cut it less finely", "too-many-bins")
         starts.append(_next(column, starts[-1], by))
-    if starts[-1] != last + datetime.timedelta(days=1):
-        what = f"by={by!r} up to {last.isoformat()}"
-        rule = f"it must end with a whole {by}"
-        remedy = f"end at {(starts[-1] - datetime.timedelta(days=1)).isoformat()}"
+    if starts[-1] != last + DAY:
+        what, rule = f"by={by!r} up to {last.isoformat()}", f"it must end with a whole {by}"
+        remedy = f"end at {(starts[-1] - DAY).isoformat()}"
         raise _wrong(column, what, rule, remedy, "dates-end-inside-a-period")
     edges = tuple(float(day.year * 10000 + day.month * 100 + day.day) for day in starts)
     return _named(edges, [day.isoformat() for day in starts], [_called(day, by) for day in starts[:-1]], DATE)
+
+
+DAY = datetime.timedelta(days=1)
+
+
+def _between_days(column: str, between: Any) -> tuple[datetime.date, datetime.date]:
+    """The first and the last day."""
+    days = [_days(each) for each in between] if is_list(between) else []
+    if len(days) != 2 or days[0] is None or days[1] is None:
+        what, rule = f"between={between!r}"[:80], "it is two dates, months or years, the earlier one first"
+        remedy = f'write {setting("between", ["2024-01", "2024-12"])}, or ["2024-01-01", "2024-12-31"]'
+        raise _wrong(column, what, rule, remedy, "between-not-two-dates")
+    first, last = days[0][0], days[1][1]
+    if first > last:
+        what, rule = f"between={list(between)!r}"[:80], "the earlier date comes first"
+        raise _wrong(column, what, rule, "swap them", "dates-not-in-order")
+    return first, last
 
 
 def _days(given: Any) -> tuple[datetime.date, datetime.date] | None:
@@ -273,7 +286,7 @@ def _days(given: Any) -> tuple[datetime.date, datetime.date] | None:
     try:
         first = datetime.date.fromisoformat(text + "-01" * ((10 - len(text)) // 3))
         period = {10: "day", 7: "month", 4: "year"}[len(text)]
-        return first, first if period == "day" else _next("", first, period) - datetime.timedelta(days=1)
+        return first, first if period == "day" else _next("", first, period) - DAY
     except (ValueError, OverflowError, DomainError):
         return None
 
@@ -290,7 +303,7 @@ def _next(column: str, day: datetime.date, by: str) -> datetime.date:
     """The first day of the next period."""
     try:
         if by in ("day", "week"):
-            return day + datetime.timedelta(days=1 if by == "day" else 7)
+            return day + (DAY if by == "day" else 7 * DAY)
         months = day.year * 12 + day.month - 1 + {"month": 1, "quarter": 3, "year": 12}[by]
         return datetime.date(months // 12, months % 12 + 1, 1)
     except (ValueError, OverflowError):
@@ -326,21 +339,23 @@ def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, 
     """The tables with the values or bins of their columns; refuses a column that has none, or both."""
     if not tables or isinstance(tables, SettledTables):
         return tables or ()
-    declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
-    for column in dict.fromkeys(column for table in tables for column in table):
-        if column in values and column in bins:
-            what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
-            raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
-        if column not in values and column not in bins:
-            what = f"column {column!r} of a marginal has no values"
-            rule = "every column of a table needs declared values, or bins of its numbers or dates"
-            remedy = f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}"
-            raise RequestError(what, rule, remedy, code="marginal-without-values", column=column)
-        if column in bins:
-            declared.append((column, bins[column].labels, bins[column].cut))
-        else:
-            declared.append((column, tuple(values[column]), None))
-    return SettledTables(tables, tuple(declared))
+    columns = dict.fromkeys(column for table in tables for column in table)
+    return SettledTables(tables, tuple((column, *_declared(column, values, bins)) for column in columns))
+
+
+def _declared(column: str, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> tuple[tuple[Any, ...], Cut | None]:
+    """The values of a column, or the names of its cells and these."""
+    if column in values and column in bins:
+        what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
+        raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
+    if column in values:
+        return tuple(values[column]), None
+    if column in bins:
+        return bins[column].labels, bins[column].cut
+    what = f"column {column!r} of a marginal has no values"
+    rule = "every column of a table needs declared values, or bins of its numbers or dates"
+    remedy = f"write {setting('values', {column: ['a', 'b']})}, or {setting('bins', {column: [0, 10, 20]})}"
+    raise RequestError(what, rule, remedy, code="marginal-without-values", column=column)
 
 
 # Quantiles and medians of a request: which levels of which columns, over which cells, of which number of a person.
@@ -409,29 +424,32 @@ def _cells(column: str, within: tuple[float, float] | None, bins: Bins | None, u
         remedy = f"derive a number, such as year({column})"
         raise RequestError(what, rule, remedy, code="quantile-of-dates", column=column)
     if within is None and (bins is None or unit is not None):
-        person = " of one row, or total_bounds of a person's total" if unit is not None else ""
-        raise RequestError(
-            f"quantiles of {column!r} without bounds",
-            f"they are found among cells, which need bounds{person}: known without looking at the data, or learned",
-            f"write {setting('bounds', {column: [0, 100]})}"
-            + ("" if unit is not None else f", or {setting('bins', {column: [0, 10, 20]})}")
-            + f", or {setting('bounds' if unit is not None else 'bins', {column: PRIVATE})} to learn them at a price",
-            code="quantile-without-bounds",
-            column=column,
-        )
+        raise _without_bounds(column, unit)
     if within is not None:
         Box({column: within})  # refuses bounds that are not in order
-    if bins is None:
-        assert within is not None
-        cut = equal_cells(*within, CELLS)
-    elif unit is None:
-        cut = bins.cut
-    else:
-        assert within is not None
-        inner = tuple(edge for edge in bins.cut.edges if within[0] < edge < within[1])
-        cut = Cut(inner, ends=(float(within[0]), float(within[1])))
+    cut = _cut_of(within, bins, unit)
     if not 2 <= cut.cells <= MAX_CELLS:
         what, rule = f"quantiles of {column!r} over {cut.cells} cells", f"there must be 2 to {MAX_CELLS:,} of them"
         remedy = "declare fewer bins" if cut.cells > 2 else "declare bins inside the bounds"
         raise RequestError(what, rule, remedy, code="quantile-cells-too-many-or-few", column=column, cells=cut.cells)
     return cut
+
+
+def _cut_of(within: tuple[float, float] | None, bins: Bins | None, unit: str | None) -> Cut:
+    if bins is not None and unit is None:
+        return bins.cut
+    assert within is not None
+    if bins is None:
+        return equal_cells(*within, CELLS)
+    return Cut(tuple(edge for edge in bins.cut.edges if within[0] < edge < within[1]), ends=within)
+
+
+def _without_bounds(column: str, unit: str | None) -> RequestError:
+    person = " of one row, or total_bounds of a person's total" if unit is not None else ""
+    rule = f"they are found among cells, which need bounds{person}: known without looking at the data, or learned"
+    bins = "" if unit is not None else f", or {setting('bins', {column: [0, 10, 20]})}"
+    learned = setting("bounds" if unit is not None else "bins", {column: PRIVATE})
+    remedy = f"write {setting('bounds', {column: [0, 100]})}{bins}, or {learned} to learn them at a price"
+    return RequestError(
+        f"quantiles of {column!r} without bounds", rule, remedy, code="quantile-without-bounds", column=column
+    )

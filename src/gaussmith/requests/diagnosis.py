@@ -101,22 +101,16 @@ def _check_question(question: Question) -> None:
 
 def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> list[Part]:
     """The parts that check the limits of a question."""
-    from gaussmith.domains.box import Records
-
     own = parts_of(question)
-    groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
-    columns, labels = ((), ()) if groups is None else (groups.columns, groups.labels)
-    held = min(question.groups_per_unit or 1, len(labels)) if groups is not None and unit is not None else 1
+    columns, labels, held = _groups_of(question, unit)
+    of_groups = [Check(CHECKED_GROUPS, "", None, held, (), None)] if unit is not None and held < len(labels) else []
+    checks = [check for part in own for check in (*_checks(part, question, unit), *of_groups)]
     found = []
-    for check in dict.fromkeys(each for part in own for each in _checks(part, question, unit, held, len(labels))):
+    for check in dict.fromkeys(checks):
         if only is not None and check.column not in only:
             continue
-        rule: dict[str, Any] = {
-            "by": columns,
-            "keys": labels,
-            "groups_per_unit": held,
-            "rows_per_unit": check.limit if check.kind == CHECKED_ROWS else None,
-        }
+        limit = check.limit if check.kind == CHECKED_ROWS else None
+        rule: dict[str, Any] = {"by": columns, "keys": labels, "groups_per_unit": held, "rows_per_unit": limit}
         if check.stand_in is not None:
             rule["stand_ins"] = ((check.column, check.stand_in),)
         several = unit is not None and (check.kind == CHECKED_VALUE or held > 1)
@@ -133,24 +127,37 @@ def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> 
     return found
 
 
-def _checks(part: Part, question: Question, unit: str | None, held: int, groups: int) -> list[Check]:
-    """The limits of one part of a question."""
+def _groups_of(question: Question, unit: str | None) -> tuple[tuple[str, ...], Sequence[Any], int]:
+    """The columns and keys of the groups of a question, and in how many of them a person may be."""
+    from gaussmith.domains.box import Records
+
+    if not question.by:
+        return (), (), 1
+    groups = Groups(plain_keys(question.by), Records(), 1)
+    held = 1 if unit is None else min(question.groups_per_unit or 1, len(groups.labels))
+    return groups.columns, groups.labels, held
+
+
+def _checks(part: Part, question: Question, unit: str | None) -> list[Check]:
+    """The limits of one part of a question, but for that on groups."""
     found = []
     for asked in part.asked:
         for column, made_total in _bounded(asked, part, unit):
             kind = CHECKED_TOTAL if made_total else CHECKED_VALUE
             stand_in = _stand_in(column, kind, part, question)
-            absent = stand_in is None and column.name not in part.present
-            present = tuple(sorted({*part.present, *([column.name] if absent else [])}))
+            present = {*part.present, *([column.name] if stand_in is None else [])}
             ends = (float(column.low), float(column.high))
-            found.append(Check(kind, column.name, ends, 0, present, None if column.name in present else stand_in))
-    over_rows = part.over == "moments" or (part.over == "numbers" and any(a.kind == "mean" for a in part.asked))
-    over_rows = (over_rows and part.mean_of == "rows") or part.count == "rows"
-    if unit is not None and over_rows and (part.rows_per_unit or 1) > 1:
+            stand_in = None if column.name in present else stand_in
+            found.append(Check(kind, column.name, ends, 0, tuple(sorted(present)), stand_in))
+    if unit is not None and (part.rows_per_unit or 1) > 1 and _is_over_rows(part):
         found.append(Check(CHECKED_ROWS, "", None, part.rows_per_unit or 1, (), None))
-    if unit is not None and held < groups:
-        found.append(Check(CHECKED_GROUPS, "", None, held, (), None))
     return found
+
+
+def _is_over_rows(part: Part) -> bool:
+    """Whether a part divides by a number of rows, or counts them."""
+    means = part.over == "numbers" and any(asked.kind == "mean" for asked in part.asked)
+    return part.count == "rows" or ((means or part.over == "moments") and part.mean_of == "rows")
 
 
 def _bounded(asked: AskedAnswer, part: Part, unit: str | None) -> list[tuple[BoundedColumn, bool]]:

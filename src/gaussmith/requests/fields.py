@@ -132,8 +132,13 @@ class FieldSignature:
         return inspect.Signature([_parameter(each) for each in several])
 
 
+def usual(each: Field[Any]) -> Any:
+    """What a field is where nothing is said."""
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
 def _parameter(each: Field[Any]) -> inspect.Parameter:
-    default = each.default if each.default_factory is MISSING else each.default_factory()
+    default = usual(each)
     kind = inspect.Parameter.KEYWORD_ONLY if each.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(each.name, kind, default=inspect.Parameter.empty if default is MISSING else default)
 

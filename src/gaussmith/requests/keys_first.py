@@ -10,7 +10,7 @@ answer that declared groups can have may be asked. Nothing here sees data: only 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -146,10 +146,7 @@ def _answers(
     request: Request, questions: Sequence[Question], keys: Keys, clipped: Fraction, guarantee: Guarantee
 ) -> Request:
     """The request itself about these keys; questions of which no key was shown are left out."""
-    from gaussmith.requests.request import Request
-
-    own: Scope = {each.name: getattr(request, each.name) for each in fields(request) if each.init}
-    own |= {"keys_first": False, "keys_delta": None, "keys_at_least": 1, "top": None, "guarantee": guarantee}
+    own: Scope = {"keys_first": False, "keys_delta": None, "keys_at_least": 1, "top": None, "guarantee": guarantee}
     own["budget"] = budget_left(request.diagnose, clipped, request.guarantee, guarantee)
     scopes = list(request.questions) or questions_apart(request)
     if not request.questions and len(scopes) < 2:
@@ -164,8 +161,7 @@ def _answers(
                 own["questions"].append({**said, **_about(question, keys[question.name], said.get("histograms"))})
             elif not question.finds:
                 own["questions"].append(said)
-    source = own.pop("source")
-    return Request(source, **own)
+    return replace(request, **own)
 
 
 def _about(question: Question, keys: Sequence[Sequence[Any]], counted: Any) -> Scope:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.checks import is_number
 from gaussmith.domains.features import CHECKED, OWN_TOTAL, ROWS, TABLED, TOTAL, VALUES
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import ExpressionError, RequestError
@@ -26,6 +27,7 @@ from gaussmith.expressions.spelling import plan_derivation
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.query import Query
+from gaussmith.planning.row_rule import RowRule
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,14 +49,6 @@ FIRST_DAY = datetime.date(2020, 1, 1)
 DAYS = 1461
 
 
-@dataclass
-class _Column:
-    """What is known of a column: bounds, declared values, or what expressions compare it with."""
-
-    bounds: tuple[float, float] | None = None
-    values: list[Any] = field(default_factory=list)
-
-
 def made_up_table(plan: Plan, rows: int, kinds: Mapping[str, str] | None = None) -> pl.DataFrame:
     """A table of so many rows that a plan of a request can be released from; `kinds` of the real source, if known."""
     import polars as pl
@@ -63,28 +57,20 @@ def made_up_table(plan: Plan, rows: int, kinds: Mapping[str, str] | None = None)
     rules = [query.row_rule for query in plan.queries if query.row_rule is not None]
     limits = [rule.rows_per_unit or USUAL_ROWS_PER_PERSON for rule in rules if rule.unit is not None]
     each = min(max(limits), rows) if limits else 1
-    spread = _Spread(rows)
-    found: dict[str, Any] = {}
-    derived = {name for rule in rules for name, _ in (*rule.columns, *rule.person_columns)}
+    table = _Table(_Spread(rows), {name for rule in rules for name, _ in (*rule.columns, *rule.person_columns)})
     for query in plan.queries:
-        _declare_groups(query, found, spread)
+        table.declare_groups(query)
     bounded: dict[str, tuple[float, float]] = {}
     for query in plan.queries:
         bounded = {**bounds_of(query, each), **bounded}
-        _declare_cells(query, found, spread, derived)
-        values = _histogram_of(query)
-        if values is not None and values[0] not in found and values[0] not in derived:
-            found[values[0]] = spread.picked(values[1])
+        table.declare_cells(query)
     for name, (low, high) in bounded.items():
-        if name not in derived and name not in found:
-            found[name] = low + (high - low) * spread.next()
-    for rule in rules:
-        if rule.unit is not None and rule.unit not in found and rule.unit not in derived:
-            found[rule.unit] = np.arange(rows) % math.ceil(rows / each)
-    known = {name: _kind(column) for name, column in found.items()}
-    for name, kind in _other_kinds(rules, known, derived, kinds or {}).items():
-        found[name] = _column(kind, _compared(rules, name), spread)
-    return pl.DataFrame(found if found else {"row": np.arange(rows)}, strict=False)
+        table.add_within(name, low, high)
+    for unit in (rule.unit for rule in rules if rule.unit is not None):
+        table.add(unit, lambda: np.arange(rows) % math.ceil(rows / each))
+    for name, kind in _other_kinds(rules, table, kinds or {}).items():
+        table.columns[name] = _column(kind, _compared(rules, name), table.spread)
+    return pl.DataFrame(table.columns or {"row": np.arange(rows)}, strict=False)
 
 
 class _Spread:
@@ -115,34 +101,51 @@ def _check_rows(rows: Any) -> None:
         raise RequestError(f"rows={rows!r}", rule, "write rows=10_000", code="rehearsal-rows-out-of-range")
 
 
-def _declare_groups(query: Query, found: dict[str, Any], spread: _Spread) -> None:
-    """Columns of keys, with every declared combination; a column that another query declared stays as it is."""
-    if query.groups is None:
-        return
-    if isinstance(query.groups, FoundGroups):
-        declared = dict(query.groups.declared)
-        for column in query.groups.columns:
-            if column not in found:
-                found[column] = spread.picked(declared.get(column, MADE_UP_KEYS))
-        return
-    labels = spread.picked(query.groups.labels)
-    cuts = dict(query.row_rule.by_cuts) if query.row_rule is not None else {}
-    for i, column in enumerate(query.groups.columns):
-        if column not in found:
-            found[column] = _of_cut(cuts[column], spread) if column in cuts else [label[i] for label in labels]
+class _Table:
+    """The columns that were made up so far; a column that was declared before stays as it is."""
 
+    def __init__(self, spread: _Spread, derived: set[str]) -> None:
+        self.spread, self.derived = spread, derived
+        self.columns: dict[str, Any] = {}
 
-def _declare_cells(query: Query, found: dict[str, Any], spread: _Spread, derived: set[str]) -> None:
-    """Columns whose cells are counted, with values in all cells; those within bounds are spread over them."""
-    rule = query.row_rule
-    if rule is None:
-        return
-    for column, cut in rule.cuts:
-        if column not in found and column not in derived and cut.ends is None:
-            found[column] = _of_cut(cut, spread)
-    for (kind, column), values in zip(rule.features, query.block.domain.input.labels, strict=False):
-        if kind == TABLED and column not in found and column not in derived:
-            found[column] = spread.picked(values if rule.histogram is not None else values[:-1])
+    def add(self, name: str, make: Callable[[], Any]) -> None:
+        if name not in self.columns and name not in self.derived:
+            self.columns[name] = make()
+
+    def add_within(self, name: str, low: float, high: float) -> None:
+        self.add(name, lambda: low + (high - low) * self.spread.next())
+
+    def declare_groups(self, query: Query) -> None:
+        """Columns of keys, with every declared combination."""
+        groups = query.groups
+        if groups is None:
+            return
+        if isinstance(groups, FoundGroups):
+            declared = dict(groups.declared)
+            for column in groups.columns:
+                if column not in self.columns:
+                    self.columns[column] = self.spread.picked(declared.get(column, MADE_UP_KEYS))
+            return
+        labels = self.spread.picked(groups.labels)
+        cuts = dict(query.row_rule.by_cuts) if query.row_rule is not None else {}
+        for i, column in enumerate(groups.columns):
+            if column not in self.columns:
+                own = _of_cut(cuts[column], self.spread) if column in cuts else [label[i] for label in labels]
+                self.columns[column] = own
+
+    def declare_cells(self, query: Query) -> None:
+        """Columns whose cells are counted, with values in all cells; those within bounds are spread over them."""
+        rule, domain = query.row_rule, query.block.domain
+        if rule is None:
+            return
+        for column, cut in rule.cuts:
+            if cut.ends is None:
+                self.add(column, partial(_of_cut, cut, self.spread))
+        for (kind, column), values in zip(rule.features, domain.input.labels, strict=False):
+            if kind == TABLED:
+                self.add(column, partial(self.spread.picked, values if rule.histogram is not None else values[:-1]))
+        if rule.histogram is not None and domain.input.values is not None:
+            self.add(rule.histogram, partial(self.spread.picked, list(domain.input.values)))
 
 
 def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
@@ -151,13 +154,6 @@ def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
         days = [datetime.date(int(e) // 10000, int(e) // 100 % 100, int(e) % 100) for e in cut.edges]
         return spread.picked([days[0] - datetime.timedelta(days=1), *days])
     return spread.picked([cut.edges[0] - 1.0, *cut.edges])
-
-
-def _histogram_of(query: Query) -> tuple[str, Sequence[Any]] | None:
-    rule, values = query.row_rule, query.block.domain.input.values
-    if rule is None or rule.histogram is None or values is None:
-        return None
-    return rule.histogram, list(values)
 
 
 def bounds_of(query: Query, each: int) -> dict[str, tuple[float, float]]:
@@ -185,26 +181,23 @@ def _kind(column: Any) -> str:
     return "text" if isinstance(first, str) else "number"
 
 
-def _other_kinds(
-    rules: Sequence[Any], known: Mapping[str, str], derived: set[str], told: Mapping[str, str]
-) -> dict[str, str]:
+def _other_kinds(rules: Sequence[RowRule], table: _Table, told: Mapping[str, str]) -> dict[str, str]:
     """The kinds of the columns that only expressions name: those of the source, or the first that fit."""
-    texts = [text for rule in rules for text in (*(t for _, t in rule.columns), rule.where) if text is not None]
-    named = dict.fromkeys(name for text in texts for name in columns_used(parse(text)))
+    known = {name: _kind(column) for name, column in table.columns.items()}
+    named = dict.fromkeys(
+        name for rule in rules for text in _texts(rule.columns, rule.where) for name in columns_used(parse(text))
+    )
     named |= dict.fromkeys(name for rule in rules for name in _own_columns(rule))
-    other = [name for name in named if name not in known and name not in derived]
-    told_kinds = {name: told[name] for name in other if told.get(name) in KINDS}
-    unknown = [name for name in other if name not in told_kinds]
+    other = [name for name in named if name not in known and name not in table.derived]
+    found = {name: told[name] for name in other if told.get(name) in KINDS}
+    unknown = [name for name in other if name not in found]
     if len(unknown) > MAX_TRIED:
-        return {**told_kinds, **dict.fromkeys(unknown, "number")}
+        return {**found, **dict.fromkeys(unknown, "number")}
     first_error: ExpressionError | None = None
     for kinds in itertools.product(KINDS, repeat=len(unknown)):
-        tried = {**told_kinds, **dict(zip(unknown, kinds, strict=True))}
+        tried = {**found, **dict(zip(unknown, kinds, strict=True))}
         try:
-            for rule in rules:
-                derivation = plan_derivation(dict(rule.columns), rule.where, {**known, **tried})
-                if rule.person_columns:
-                    plan_person_columns(dict(rule.person_columns), rule.person_where, derivation.kinds)
+            _plan_expressions(rules, {**known, **tried})
         except ExpressionError as error:
             first_error = first_error or error
             continue
@@ -213,13 +206,26 @@ def _other_kinds(
     raise first_error
 
 
-def _own_columns(rule: Any) -> list[str]:
+def _texts(columns: Sequence[tuple[str, str]], where: str | None) -> list[str]:
+    """The expressions of derived columns and of a filter."""
+    return [text for _, text in columns] + ([] if where is None else [where])
+
+
+def _plan_expressions(rules: Sequence[RowRule], kinds: Mapping[str, str]) -> None:
+    """Refuse expressions over columns of kinds that do not fit them."""
+    for rule in rules:
+        derivation = plan_derivation(dict(rule.columns), rule.where, kinds)
+        if rule.person_columns:
+            plan_person_columns(dict(rule.person_columns), rule.person_where, derivation.kinds)
+
+
+def _own_columns(rule: RowRule) -> list[str]:
     """The columns of rows that a person's own numbers are made of."""
     own = dict(rule.person_columns)
     return [name for text in own.values() for name in columns_used(parse(text, of_people=True)) if name not in own]
 
 
-def _compared(rules: Sequence[Any], name: str) -> list[Any]:
+def _compared(rules: Sequence[RowRule], name: str) -> list[Any]:
     """The constants that expressions compare a column with."""
     found: list[Any] = []
 
@@ -230,9 +236,8 @@ def _compared(rules: Sequence[Any], name: str) -> list[Any]:
             walk(argument)
 
     for rule in rules:
-        for text in (*(t for _, t in (*rule.columns, *rule.person_columns)), rule.where):
-            if text is not None:
-                walk(parse(text, of_people=True).tree)
+        for text in _texts((*rule.columns, *rule.person_columns), rule.where):
+            walk(parse(text, of_people=True).tree)
     return list(dict.fromkeys(found))
 
 
@@ -245,7 +250,9 @@ def _column(kind: str, compared: Sequence[Any], spread: _Spread) -> Any:
         return spread.picked([*texts, "other"] if texts else ["a", "b", "c"])
     if kind == "date":
         return [FIRST_DAY + datetime.timedelta(days=int(at)) for at in spread.next() * DAYS]
-    numbers = [float(value) for value in compared if isinstance(value, int | float) and not isinstance(value, bool)]
-    low, high = (min(numbers), max(numbers)) if numbers else (1.0, 100.0)
-    room = max(high - low, abs(high), 1.0) / 2 if numbers else 0.0
+    numbers = [float(value) for value in compared if is_number(value)]
+    if not numbers:
+        return 1.0 + 99.0 * spread.next()
+    low, high = min(numbers), max(numbers)
+    room = max(high - low, abs(high), 1.0) / 2
     return low - room + (high - low + 2 * room) * spread.next()

@@ -9,7 +9,7 @@ cells that were found. Nothing here sees data: only where noisy numbers say that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import is_private
 from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget
-from gaussmith.requests.readers import is_found, read_medians, read_quantiles, read_truth
+from gaussmith.requests.readers import is_found, read_medians, read_quantiles, read_truth, without
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -114,25 +114,23 @@ def _look(request: Request, levels: Mapping[str, list[float]], edges: Any, guara
 
 def _answers(request: Request, columns: list[str], cells: Mapping[str, Any], guarantee: Guarantee) -> Request:
     """The request itself over the cells that were found; quantiles of columns without any are left out."""
-    from gaussmith.requests.request import Request
-
-    own = {each.name: getattr(request, each.name) for each in fields(request) if each.init and each.name != "source"}
     lost = {column for column in columns if column not in cells}
-    own["bins"] = {c: list(cells[c]) if c in cells else each for c, each in request.bins.items() if c not in lost}
-    own["quantiles"] = {c: each for c, each in request.quantiles.items() if c not in lost}
-    medians = read_medians("medians", request.medians)
-    own["medians"] = {c: pair for c, pair in medians.items() if c not in lost}
+    bins = {column: list(cells.get(column, ())) or each for column, each in without(request.bins, lost).items()}
     bounded = [field for field in ASKED if field not in ("quantiles", "medians")]
     others = {name for field in bounded for name in entries_of(field, getattr(request, field))}
-    if isinstance(request.missing, Mapping):
-        own["missing"] = {c: value for c, value in request.missing.items() if c not in lost - others}
-    own["complete"] = [c for c in request.complete if c not in lost - others]
-    return Request(request.source, **{**own, "guarantee": guarantee})
+    missing = without(request.missing, lost - others) if isinstance(request.missing, Mapping) else request.missing
+    return replace(
+        request, bins=bins, quantiles=without(request.quantiles, lost),
+        medians=without(read_medians("medians", request.medians), lost), missing=missing,
+        complete=[column for column in request.complete if column not in lost - others], guarantee=guarantee,
+    )  # fmt: skip
 
 
 def _check(request: Request, columns: list[str]) -> None:
     """Refuse what private bins do not go with."""
     asked = {*_names(request.quantiles), *_names(request.medians)}
+    counted = {*_names(request.histograms), *_names(request.proportions)}
+    counted |= {name for table in _names(request.marginals) for name in _names(table)}
     for column in columns:
         if column not in asked:
             raise RequestError(
@@ -142,8 +140,7 @@ def _check(request: Request, columns: list[str]) -> None:
                 code="private-bins-without-quantiles",
                 column=column,
             )
-        tables = [name for table in _names(request.marginals) for name in (table if is_list(table) else ())]
-        if column in (*_names(request.histograms), *_names(request.proportions), *tables):
+        if column in counted:
             raise _apart(f"private bins of {column!r} for a table or histogram", "only quantiles are read from them")
     if request.questions:
         raise _apart("private bins beside questions", "they belong to a request that asks for everything at once")

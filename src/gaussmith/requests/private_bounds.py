@@ -10,7 +10,7 @@ bounds in place of the word, at what is left of μ². Nothing here sees data: on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import is_private
 from gaussmith.requests.fields import SHARED
 from gaussmith.requests.question import Question, joined_fields
-from gaussmith.requests.readers import is_found
+from gaussmith.requests.readers import is_found, named_in, without
 
 if TYPE_CHECKING:
     from gaussmith.planning.learned_bounds import LearnBounds, Target
@@ -168,11 +168,11 @@ def _own_questions(request: Request) -> list[Scope]:
 def entries_of(field: str, given: Any) -> dict[str, Any]:
     """Columns of a field with what stands beside them: bounds, the word, or None."""
     if field == "regression" and isinstance(given, Mapping) and "of" in given:
-        on = given.get("on", ())
-        given = [given["of"], *([on] if isinstance(on, str) else on if is_list(on) else ())]
+        given = named_in(given)
     if isinstance(given, Mapping):
         return {str(name): None if field == "quantiles" else pair for name, pair in given.items()}
-    return dict.fromkeys(name for name in given if isinstance(name, str)) if is_list(given) else {}
+    names = given if is_list(given) else ()
+    return dict.fromkeys(name for name in names if isinstance(name, str))
 
 
 class Bounded(NamedTuple):
@@ -189,15 +189,14 @@ def _bounded(request: Request, scope: Scope) -> Iterator[Bounded]:
     has_totals = request.unit is not None and not scope.get("person_columns")
     cells = () if has_totals else scope.get("bins") or ()
     for field in ASKED:
-        for column, own in entries_of(field, scope.get(field)).items():
+        for column, beside in entries_of(field, scope.get(field)).items():
             if field == "quantiles" and column in cells:
                 continue
             total, row = (_said(scope.get(name), column) for name in ("total_bounds", "bounds"))
-            of_person = own is None and total is not None and field in ("quantiles", "medians")
-            of = "total" if has_totals and (field == "sums" or of_person) else "value"
-            if own is None and (of == "total" or not has_totals):
-                own = total
-            yield Bounded(field, column, of, row if own is None else own)
+            of_person = field in ("quantiles", "medians") and beside is None and total is not None
+            is_total = has_totals and (field == "sums" or of_person)
+            once = row if total is None or (has_totals and not is_total) else total
+            yield Bounded(field, column, "total" if is_total else "value", once if beside is None else beside)
 
 
 def _said(bounds: Any, column: str) -> Any:
@@ -221,9 +220,9 @@ def _target(column: str, of: str, request: Request) -> Target:
 
 def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
     """Refuse what would depend on bounds that are not known yet."""
-    columns = {column for column, _ in targets}
-    for scope in _scopes(request):
-        if any(is_found(keys) for name in ("by", "histograms") for keys in _values(scope.get(name))):
+    columns, scopes = {column for column, _ in targets}, _scopes(request)
+    for scope in scopes:
+        if any(map(is_found, (*_values(scope.get("by")), *_values(scope.get("histograms"))))):
             what = "private bounds beside found keys"
             rule = "bounds are learned in stages, and found keys are a stage of their own"
             remedy = "declare the groups or values, or find them in a request of its own"
@@ -233,12 +232,12 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
             rule = "errors follow from bounds, which are not known before the release"
             raise RequestError(what, rule, "leave it out, or give bounds", code="error-limit-beside-private-bounds")
         within = scope.get("mean_within")
-        for column in sorted(columns & set(within) if isinstance(within, Mapping) else ()):
+        for column in sorted(columns.intersection(within if isinstance(within, Mapping) else ())):
             what = f"mean_within of {column!r}, whose bounds are private"
             rule = "it says where a mean lies between bounds that are not known yet"
             remedy = "leave it out, or give bounds"
             raise RequestError(what, rule, remedy, code="mean-within-beside-private-bounds", column=column)
-    if len({bool(scope.get("person_columns")) for scope in _scopes(request)}) > 1:
+    if len({bool(scope.get("person_columns")) for scope in scopes}) > 1:
         what = "private bounds in questions with and without person_columns"
         rule = "bounds are learned once, from people's rows or from person columns"
         raise RequestError(what, rule, "ask the two in requests of their own", code="private-bounds-of-rows-and-people")
@@ -252,7 +251,7 @@ def _cells(request: Request, rule: LearnBounds, step: StageStep, guarantee: Guar
     """The request of a stage: how many people are in each cell, by the edges that the step asks."""
     from gaussmith.requests.request import Request
 
-    context = _context(request, {target.column for target in rule.targets})
+    context = _context(request)
     edges = step.asks["edges"]
     if request.unit is not None and not context["person_columns"]:
         made = {name: text for target in rule.targets for name, text in _numbers_of(target).items() if name in edges}
@@ -275,7 +274,7 @@ def _numbers_of(target: Target) -> dict[str, str]:
     return {target.low: f"min({x})", target.high: f"max({x})"}
 
 
-def _context(request: Request, columns: set[str]) -> Scope:
+def _context(request: Request) -> Scope:
     """The rows from which bounds are learned: the filter that all questions about these columns have in common."""
     names = ("where", "columns", "person_columns")
     asking = [{name: scope.get(name) for name in names} for scope in _scopes(request) if _targets(request, scope)]
@@ -291,30 +290,25 @@ def _united(scopes: Sequence[Scope], which: str) -> dict[str, str]:
     made: dict[str, str] = {}
     for name, text in (pair for scope in scopes for pair in (scope[which] or {}).items()):
         if made.setdefault(name, text) != text:
-            what, rule = (
-                f"column {name!r} is derived in several ways",
-                "private bounds are learned once for every column",
-            )
-            code = "private-column-derived-in-several-ways"
-            raise RequestError(what, rule, "give the columns different names", code=code, column=name)
+            what, code = f"column {name!r} is derived in several ways", "private-column-derived-in-several-ways"
+            rule, remedy = "private bounds are learned once for every column", "give the columns different names"
+            raise RequestError(what, rule, remedy, code=code, column=name)
     return made
 
 
 def _answers(request: Request, rule: LearnBounds, learned: Learned, guarantee: Guarantee) -> Request:
     """The request itself within learned bounds; answers without bounds are left out."""
-    from gaussmith.requests.request import Request
-
-    own = {each.name: getattr(request, each.name) for each in fields(request) if each.init and each.name != "source"}
     lost = {target.column for target in rule.targets if (target.column, target.of) not in learned}
-    scope = _within(request, own, own, learned, lost)
+    shared = {name: getattr(request, name) for name in SHARED}
+    changes = _within(request, shared, shared, learned, lost)
     asked = zip(_own_questions(request), _scopes(request), strict=False)
-    questions = [_within(request, each, joined, learned, lost) for each, joined in asked]
-    if questions:
-        scope["questions"] = [each for each in questions if any(each.get(name) for name in (*OTHERS, *ASKED))]
-    if isinstance(request.diagnose, Sequence):
-        scope["diagnose"] = [name for name in request.diagnose if name not in lost] or False
-    scope["budget"] = budget_left(scope["diagnose"], rule.clipped, request.guarantee, guarantee)
-    return Request(request.source, **{**scope, "guarantee": guarantee})
+    questions = [_within(request, own, scope, learned, lost) for own, scope in asked]
+    changes["questions"] = [own for own in questions if any(own.get(name) for name in (*OTHERS, *ASKED))]
+    diagnose = request.diagnose
+    if isinstance(diagnose, Sequence):
+        diagnose = [name for name in diagnose if name not in lost] or False
+    changes["budget"] = budget_left(diagnose, rule.clipped, request.guarantee, guarantee)
+    return replace(request, **changes, diagnose=diagnose, guarantee=guarantee)
 
 
 def budget_left(diagnose: Any, clipped: Fraction, whole: Guarantee, left: Guarantee) -> dict[str, Fraction]:
@@ -330,30 +324,36 @@ BESIDE = ("sums", "means", "variances", "covariance")
 """The fields in which learned bounds are written beside their columns."""
 
 
-def _within(request: Request, scope: Scope, joined: Scope, learned: Learned, lost: set[str]) -> Scope:
+def _within(request: Request, own: Scope, scope: Scope, learned: Learned, lost: set[str]) -> Scope:
     """What was written, with learned bounds instead of the word and without the columns that have none.
 
-    `joined` is the same with what the request says for all questions.
+    `scope` is the same with what the request says for all questions.
     """
-    found = dict(scope)
+    found = dict(own)
     for name in ("bounds", "total_bounds"):
-        if scope.get(name):
-            said = scope[name] if isinstance(scope[name], Mapping) else {}
+        if own.get(name):
+            said = own[name] if isinstance(own[name], Mapping) else {}
             found[name] = {column: pair for column, pair in said.items() if not is_private(pair)}
-    found |= {field: _left(field, scope[field], lost) for field in ASKED if scope.get(field)}
-    for field, column, of, bounds in _bounded(request, joined):
-        if not is_private(bounds) or column in lost or not scope.get(field):
-            continue
-        if field not in BESIDE:
-            where = "bounds" if of == "value" else "total_bounds"
-            found[where] = {**(found.get(where) or {}), column: learned[column, of]}
-        elif column in found[field]:
-            found[field][column] = learned[column, of]
-    if isinstance(scope.get("missing"), Mapping):
-        found["missing"] = {c: _clamped(c, value, learned) for c, value in scope["missing"].items() if c not in lost}
-    if scope.get("complete"):
-        found["complete"] = [column for column in scope["complete"] if column not in lost]
+    asked = [field for field in ASKED if own.get(field)]
+    found |= {field: _left(field, own[field], lost) for field in asked}
+    for field, column, of, bounds in _bounded(request, scope):
+        if field in asked and is_private(bounds) and column not in lost:
+            _write(found, field, column, of, learned[column, of])
+    if isinstance(own.get("missing"), Mapping):
+        kept = without(own["missing"], lost)
+        found["missing"] = {column: _clamped(column, value, learned) for column, value in kept.items()}
+    if own.get("complete"):
+        found["complete"] = [column for column in own["complete"] if column not in lost]
     return found
+
+
+def _write(found: Scope, field: str, column: str, of: str, pair: tuple[float, float]) -> None:
+    """Write learned bounds beside a column, or where they are said once."""
+    if field not in BESIDE:
+        where = "bounds" if of == "value" else "total_bounds"
+        found[where] = {**(found.get(where) or {}), column: pair}
+    elif column in found[field]:
+        found[field][column] = pair
 
 
 def _left(field: str, given: Any, lost: set[str]) -> Any:
@@ -361,12 +361,10 @@ def _left(field: str, given: Any, lost: set[str]) -> Any:
     entries = entries_of(field, given)
     if field == "regression":
         return {} if lost & set(entries) else given
-    if field == "quantiles":
-        return {column: levels for column, levels in given.items() if column not in lost}
-    left = {column: None if is_private(pair) else pair for column, pair in entries.items() if column not in lost}
-    if field == "covariance" and len(left) < min(2, len(entries)):
-        return {}
-    return left if entries else given  # which is refused where it is read
+    if field == "quantiles" or not entries:  # what has no entries is refused where it is read
+        return without(given, lost) if entries else given
+    left = {column: None if is_private(pair) else pair for column, pair in without(entries, lost).items()}
+    return {} if field == "covariance" and len(left) < min(2, len(entries)) else left
 
 
 def _clamped(column: str, value: Any, learned: Learned) -> Any:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions.grammar import parse
 from gaussmith.notations import setting
 from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
-from gaussmith.requests.fields import Fields, QuestionFields, described
+from gaussmith.requests.fields import Fields, QuestionFields, described, usual
 from gaussmith.requests.readers import (
     OF_BOUNDED,
     READERS,
@@ -24,6 +24,7 @@ from gaussmith.requests.readers import (
     read_counted,
     read_values,
     refuse_unknown,
+    without,
 )
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
@@ -120,11 +121,7 @@ def _shown(pair: Pair) -> str:
 
 @cache
 def _usual_fields() -> dict[str, Any]:
-    """What the fields of a question are where nothing is said."""
-    return {
-        each.name: each.default if each.default_factory is MISSING else each.default_factory()
-        for each in fields(Question)
-    }
+    return {each.name: usual(each) for each in fields(Question)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,10 +134,9 @@ class Question(QuestionFields):
 
     def __post_init__(self) -> None:
         fill_absent(self)
-        usual = _usual_fields()
         for name, read in READERS.items():
             given = getattr(self, name)
-            if type(given) is not type(usual[name]) or given:  # nothing is read of what was not said
+            if given or type(given) is not type(_usual_fields()[name]):  # nothing is read of what was not said
                 object.__setattr__(self, name, read(name, given))
         if (self.means or self.mean_within != {}) and not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
@@ -148,19 +144,14 @@ class Question(QuestionFields):
         self._check_groups()
         if self.error_at_most is not None:
             self._check_error()
-        if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
+        if not any(getattr(self, name, None) for name in ANSWERS):
             rule = "a request has at least one answer"
             remedy = f"add sums, means or count, such as {setting('count', True)}"
             raise RequestError("nothing is asked for", rule, remedy, code="nothing-asked")
         if self.histograms or self.proportions:
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
-            if self.marginals:
-                what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
-                raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
-            what, rule = f"values_per_unit={self.values_per_unit} without histograms", "it applies only to histograms"
-            code = "values-per-unit-without-histograms"
-            raise RequestError(what, rule, "leave it out", code=code, values_per_unit=self.values_per_unit)
+            self._refuse_values()
 
     @property
     def columns_of_numbers(self) -> list[str]:
@@ -177,6 +168,15 @@ class Question(QuestionFields):
     def finds(self) -> bool:
         """Whether keys of its groups are found in the data."""
         return isinstance(self.by, Mapping) and any(map(is_found, self.by.values()))
+
+    def _refuse_values(self) -> NoReturn:
+        """Refuse a limit on the values of a histogram where there is none."""
+        if self.marginals:
+            what, rule = "marginals with values_per_unit", "a person is in one cell of each table"
+            raise RequestError(what, rule, "leave it out", code="marginals-with-several-values")
+        what, rule = f"values_per_unit={self.values_per_unit} without histograms", "it applies only to histograms"
+        code = "values-per-unit-without-histograms"
+        raise RequestError(what, rule, "leave it out", code=code, values_per_unit=self.values_per_unit)
 
     def _check_missing(self) -> None:
         """What is said of missing values is about columns that are asked for."""
@@ -239,9 +239,10 @@ class Question(QuestionFields):
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
+        declare = f"declare them: {setting('by', ...)}"
         if self.group_weights and not self.by:
             what, rule = "group_weights without groups", "they apply only to groups"
-            raise RequestError(what, rule, f"declare them: {setting('by', ...)}", code="group-weights-without-groups")
+            raise RequestError(what, rule, declare, code="group-weights-without-groups")
         if unit is None or self.person_columns:
             self._check_rows_are_people(unit)
             return
@@ -254,10 +255,9 @@ class Question(QuestionFields):
             )
             raise RequestError(what, rule, remedy, code="rows-per-unit-missing", answer=over_rows)
         limit = self.groups_per_unit
-        if limit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
+        if limit not in (None, 1) and not (self.by or self.histograms or self.proportions):
             what, rule = f"groups_per_unit={limit} without groups", "it applies only to groups"
-            remedy, code = f"declare them: {setting('by', ...)}", "groups-per-unit-without-groups"
-            raise RequestError(what, rule, remedy, code=code, groups_per_unit=limit)
+            raise RequestError(what, rule, declare, code="groups-per-unit-without-groups", groups_per_unit=limit)
 
     def _check_rows_are_people(self, unit: str | None) -> None:
         """Refuse limits on the rows of a person where each has one."""
@@ -347,6 +347,9 @@ def _check_fits(name: str, value: int, size: int, what: str) -> None:
 ANSWERS = (*asked_by_field(), "medians", "count")
 """The fields that ask for answers."""
 
+OF_COLUMNS = tuple(name for name in ANSWERS if name not in ("count", "marginals"))
+"""Those that map columns to something."""
+
 TOGETHER = "answers"
 """The name of the sums, means and count of a request that has histograms too."""
 
@@ -369,13 +372,13 @@ def joined_fields(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
 
 def _of_asked(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a request says of missing values and of means, of the columns that a question asks for."""
-    named = [name for name in ANSWERS if name not in ("count", "marginals") and own.get(name)]
+    named = [name for name in OF_COLUMNS if own.get(name)]
     asked = {column for name in named for column in READERS[name](name, own[name])}
     found: dict[str, Any] = {"complete": [c for c in read_complete("complete", shared["complete"]) if c in asked]}
     for name, columns in (("missing", asked), ("mean_within", own.get("means") or ())):
         if isinstance(shared[name], Mapping):
             found[name] = {column: said for column, said in shared[name].items() if column in columns}
-    return {name: value for name, value in found.items() if name not in own}
+    return without(found, own)
 
 
 def questions_apart(request: Fields) -> list[dict[str, Any]]:
@@ -388,23 +391,25 @@ def questions_apart(request: Fields) -> list[dict[str, Any]]:
         for field in COUNTED
         for column, values in settle_values(field, read_counted(field, getattr(request, field)), declared).items()
     ]
-    listed = [values for _, _, values in counted if not is_found(values)]
     none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
     others = {name: getattr(request, name) for name in ANSWERS if name not in (*COUNTED, "count")}
+    longest = max((len(values) for _, _, values in counted if not is_found(values)), default=0)
     apart: list[dict[str, Any]] = []
-    if any(others.values()) or (request.count and not listed):
+    if any(others.values()) or (request.count and not longest):
         apart.append({**none, **others, "count": request.count, "name": TOGETHER})
     count = request.count and not apart  # else the first histogram brings the number of people
-    given, longest = request.values_per_unit, max(map(len, listed), default=0)
+    limit = request.values_per_unit
+    columns = [column for field, column, _ in counted if field == "histograms"]
     for field, column, values in counted:
-        again = field == "proportions" and ("histograms", column) in [each[:2] for each in counted]
-        own = {**none, field: {column: values}, "name": f"{column} shares" if again else str(column)}
-        if is_found(values):
-            apart.append({**own, "values_per_unit": given})
-            continue
-        few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
-        apart.append({**own, "count": count, "values_per_unit": few, "weights": "equal"})
-        count = False
+        own = {**none, field: {column: values}, "name": column, "values_per_unit": limit}
+        if field == "proportions" and column in columns:
+            own["name"] = f"{column} shares"
+        if not is_found(values):
+            own |= {"count": count, "weights": "equal"}
+            count = False
+            if isinstance(limit, int) and limit <= longest:
+                own["values_per_unit"] = min(limit, len(values))
+        apart.append(own)
     return apart
 
 

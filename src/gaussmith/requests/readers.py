@@ -11,7 +11,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -96,9 +96,8 @@ def read_regression(which: str, wanted: Any) -> dict[str, Any]:
     """The column that is explained, then those that explain; their bounds are in `bounds`."""
     if isinstance(wanted, Mapping) and all(pair is None or _is_pair(pair) for pair in wanted.values()):
         return read_bounded(which, wanted)  # nothing is asked, or this was read before
-    of, on = (wanted.get("of"), wanted.get("on")) if isinstance(wanted, Mapping) else (None, None)
-    names = [of, *([on] if isinstance(on, str) else on if is_list(on) else [])]
-    if len(names) < 2 or set(wanted) != {"of", "on"} or not all(isinstance(name, str) and name for name in names):
+    names = named_in(wanted) if isinstance(wanted, Mapping) and {*wanted} == {"of", "on"} else []
+    if len(names) < 2 or not all(isinstance(name, str) and name for name in names):
         rule, example = (
             "it must say which column is explained, and by which others",
             {"of": "income", "on": ["age", "bmi"]},
@@ -106,6 +105,12 @@ def read_regression(which: str, wanted: Any) -> dict[str, Any]:
         raise wrong_value(which, wanted, rule, example, code="request-regression-malformed")
     check_regression(names)
     return dict.fromkeys(names)
+
+
+def named_in(regression: Mapping[str, Any]) -> list[Any]:
+    """The columns of a regression: the one that is explained, then those that explain."""
+    on = regression.get("on", ())
+    return [regression.get("of"), *([on] if isinstance(on, str) else on if is_list(on) else ())]
 
 
 def _is_pair(given: Any) -> bool:
@@ -162,6 +167,11 @@ def _read_columns(
     return dict.fromkeys(columns)
 
 
+def without(said: Mapping[str, Any], columns: Container[str]) -> dict[str, Any]:
+    """What is said of all but these columns."""
+    return {column: given for column, given in said.items() if column not in columns}
+
+
 def is_found(keys: Any) -> bool:
     """Whether this stands for keys that are found in the data."""
     return isinstance(keys, str) and keys == FOUND
@@ -171,10 +181,9 @@ def read_keys(which: str, by: Any) -> Any:
     """Declared keys with dates as texts; names alone where keys are in `values`. Their rules are those of `Groups`."""
     if isinstance(by, Mapping):
         return {str(column): _keys_of(str(column), keys) for column, keys in by.items()}
-    if isinstance(by, str) and by:
-        return {by: None}
-    if is_list(by) and by and all(isinstance(name, str) for name in by):
-        return dict.fromkeys(by)
+    names = [by] if isinstance(by, str) else by
+    if is_list(names) and names and all(isinstance(name, str) and name for name in names):
+        return dict.fromkeys(names)
     if is_list(by) and all(isinstance(group, Mapping) for group in by):
         return [dict(zip(group, read_dates(list(group.values())), strict=True)) for group in by]
     rule = "it must map columns to lists of keys, or list combinations of keys"
@@ -227,21 +236,25 @@ def read_marginals(which: str, given: Any) -> Any:
         rule, example = "it must list tables, each a list of columns", [["age", "sex"], ["region"]]
         raise wrong_value(which, given, rule, example, code="marginals-not-listed")
     for table in given:
-        what = f"marginal {table!r}"[:120]
-        if not is_list(table) or not all(isinstance(column, str) for column in table):
-            remedy = f"write {setting('marginals', [[table] if isinstance(table, str) else ['age', 'sex']])}"
-            raise RequestError(what, "a table is a list of columns", remedy, code="marginal-not-a-list", marginal=table)
-        if not table:
-            rule, remedy = "a table has at least one column", f"ask for {setting('count', True)} instead"
-            raise RequestError("a marginal of no columns", rule, remedy, code="marginal-without-columns")
-        if repeated(table) is not None:
-            rule = "a column is in a table once"
-            raise RequestError(what, rule, "leave one out", code="marginal-column-twice", marginal=table)
+        _check_table(table)
     if (twice := repeated([frozenset(table) for table in given])) is not None:
         table = next(table for table in given if {*table} == twice)
         what, rule = f"marginal {list(table)!r} twice"[:120], "each table is asked once"
         raise RequestError(what, rule, "leave one out", code="table-twice", marginal=table)
     return tuple(map(tuple, given))
+
+
+def _check_table(table: Any) -> None:
+    what = f"marginal {table!r}"[:120]
+    if not is_list(table) or not all(isinstance(column, str) for column in table):
+        remedy = f"write {setting('marginals', [[table] if isinstance(table, str) else ['age', 'sex']])}"
+        raise RequestError(what, "a table is a list of columns", remedy, code="marginal-not-a-list", marginal=table)
+    if not table:
+        rule, remedy = "a table has at least one column", f"ask for {setting('count', True)} instead"
+        raise RequestError("a marginal of no columns", rule, remedy, code="marginal-without-columns")
+    if repeated(table) is not None:
+        rule = "a column is in a table once"
+        raise RequestError(what, rule, "leave one out", code="marginal-column-twice", marginal=table)
 
 
 def read_quantiles(which: str, given: Any) -> dict[str, Any]:
@@ -521,10 +534,11 @@ def _all_paths(values: Iterable[Any]) -> bool:
 def misplaced(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> tuple[str, str]:
     """The rule that a key breaks which no request has, and where it belongs."""
     in_file = notation() == TOML
-    if key in STATED or meant_names(key, STATED):
-        meant = {name: name if name in STATED else "".join(meant_names(name, STATED)) for name in fields}
-        stated = {meant[name]: value for name, value in fields.items() if meant[name]}
-        stated |= {"delta": 1e-6} if "epsilon" in stated and "delta" not in stated else {}
+    if _stated_name(key):
+        stated = {_stated_name(name): value for name, value in fields.items()}
+        stated.pop("", None)
+        if "epsilon" in stated:
+            stated.setdefault("delta", 1e-6)
         if in_file:
             return "the guarantee is stated in one table", f"write {setting('guarantee', stated)}"
         remedy = f"write {setting('guarantee', dict.fromkeys(stated, ...))} in gaussmith.Request"
@@ -538,6 +552,11 @@ def misplaced(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> tupl
         rule = "means of columns with unknown range are released by a call of their own, in Python"
         return rule, 'write gaussmith.papers.vector_means("people.parquet", ["height", "weight"], guarantee=…)'
     return misnamed(key, names)
+
+
+def _stated_name(key: str) -> str:
+    """The number of a guarantee that is meant by a key; empty where none is."""
+    return key if key in STATED else "".join(meant_names(key, STATED))
 
 
 def unknown_key(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> RequestError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
-from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described
+from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described, usual
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
@@ -227,8 +227,7 @@ class Request(RequestFields):
         for each in fields(self):
             if each.init and each.name != "source":
                 value = getattr(self, each.name)
-                usual = each.default if each.default_factory is MISSING else each.default_factory()
-                if not (type(value) is type(usual) and value == usual):
+                if not (type(value) is type(usual(each)) and value == usual(each)):
                     said.append((each.name, repr(value)))
         return said
 

@@ -391,10 +391,14 @@ def in_words(totals: Sequence[Totals]) -> GroupTotals | None:
         return totals
     try:
         sums = np.array([each.sums for each in totals], np.int64).reshape(len(totals), -1)
-        records = np.array([each.records for each in totals], np.int64)
     except OverflowError:
         return None
-    return GroupTotals(sums, records) if largest_of(sums) < 1 << 62 else None
+    return GroupTotals(sums, records_of(totals)) if largest_of(sums) < 1 << 62 else None
+
+
+def records_of(totals: Sequence[Totals]) -> Words:
+    """The number of records of each group."""
+    return totals.records if isinstance(totals, GroupTotals) else np.array([each.records for each in totals], np.int64)
 
 
 def repeat_lifted(lifted: Integers, times: int) -> npt.NDArray[Any]:

@@ -69,7 +69,10 @@ class Fewer:
 
 @dataclass(frozen=True)
 class WhatIfs:
-    """limit: how close to the certified limit; costs: how much smaller other errors were without a line, in percent."""
+    """limit: how close to the certified limit, empty where that takes longer than to plan.
+
+    costs: how much smaller other errors were without a line, in percent.
+    """
 
     limit: str
     costs: tuple[tuple[str, float], ...]
@@ -109,7 +112,9 @@ def what_ifs(
                 if own and ask.kind in ("sums", "means", "variances"):
                     halved.append(Halved(name, high, now[own[0]], errors[own[0]]))
     costs.sort(key=lambda each: -each[1])
-    return WhatIfs(describe_factor(request.plan.optimality), tuple(costs), tuple(halved), tuple(fewer))
+    plan = request.plan
+    limit = describe_factor(plan.optimality) if plan.is_bound_quick else ""
+    return WhatIfs(limit, tuple(costs), tuple(halved), tuple(fewer))
 
 
 def _fewer(draft: Draft, name: str, now: Errors, read: Callable[[Draft], Request]) -> Fewer | None:

@@ -294,3 +294,35 @@ def random_case(generator: random.Random) -> tuple[dict[str, Any], list[Row]]:
             values[name] = [*keys[name], *more, None]
     values |= {name: [True, False] for name in ("f", "h") if name in used}
     return fields, rows_of(values)
+
+
+def random_by_groups(generator: random.Random) -> tuple[dict[str, Any], list[Row]]:
+    """Two or three questions by the same groups, a person in one of them; each column is read by one question."""
+    unit = generator.random() < 0.35
+    keys = {"c": KEYS["c"][: generator.choice([2, 3, 4])], "d": KEYS["d"]}
+    by = {column: keys[column] for column in generator.choice([["c"], ["c"], ["d"], ["c", "d"]])}
+    columns = generator.sample(["a", "b", "q"], 3)
+    values: dict[str, list[Any]] = {column: [*each, None] for column, each in by.items()}
+    questions: list[dict[str, Any]] = []
+    for i in range(generator.choice([2, 2, 3])):
+        column, kind = columns[i], generator.choice(["means", "means", "sums", "medians", "variances", "count"])
+        question: dict[str, Any] = {"name": f"x{i}", "by": by, "count": kind == "count" or generator.random() < 0.5}
+        if kind != "count":
+            question[kind] = [column]
+            low, high = BOUNDS[column]
+            values[column] = [low, (low + high) / 2, high, None] if kind == "variances" else [low, high, None]
+        if kind == "medians":
+            edges = [low, (low + high) / 2, high]
+            question["bins"], values[column] = {column: edges}, [low - 1, low, (low + high) / 2, high, None]
+        if kind == "variances" and unit:
+            question["mean_of"] = "units"
+        questions.append(question)
+    filtered = generator.random()
+    for question in questions:
+        if filtered < 0.2 or (filtered < 0.4 and not unit and generator.random() < 0.5):
+            question["where"] = "f"
+            values["f"] = [True, False]
+    fields: dict[str, Any] = {"questions": questions, "bounds": BOUNDS}
+    if unit:
+        fields |= {"unit": "person", "rows_per_unit": ROWS, "groups_per_unit": 1}
+    return fields, rows_of(values)

@@ -23,7 +23,7 @@ from gaussmith.engines.engine import Totals
 from gaussmith.planning.certified_grid import NOISE_BITS, SharedNoise
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.query import AnyTie, Query
-from gaussmith.totals.opened import open_data, total
+from gaussmith.totals.opened import lift_groups, open_data, total
 
 Found = list[list[Totals]]
 """The totals of one table: of every query those of its groups."""
@@ -89,22 +89,17 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     found = []
     for noise in plan.noises:
         if isinstance(noise, SharedNoise):
-            seen = {i: noise.seen(plan.queries[i]) for i in noise.members}
-            each = [mechanism.totals_in(plan, noise, totals, k) for k in range(noise.copies)]
-            made = [mechanism.lift_members(noise, [(seen[i], one[i]) for i in noise.members]) for one in each]
-            found.append([y for vector in made for y in vector])
+            seen = mechanism.totals_seen(plan, noise, totals)
+            made = mechanism.lift_copies(noise, [(noise.seen(plan.queries[i]), seen[i]) for i in noise.members])
+            found.append(made.ravel().tolist())
             continue
         at = next(i for i, query in enumerate(plan.queries) if query is noise)
         block = noise.block
         if block.lender is not None:
-            assert block.lender.people is not None
-            counting = block.lender.members[block.lender.people]
-            each = [mechanism.totals_in(plan, block.lender, totals, k) for k in range(block.lender.copies)]
-            made = [mechanism.lift_centred(noise, one[at][0], one[counting][0].records) for one in each]
-            found.append([int(y) for vector in made for y in vector])
+            seen = mechanism.totals_seen(plan, block.lender, totals)
+            found.append(mechanism.lift_lent(block.lender, noise, seen[at], seen).ravel().tolist())
             continue
-        vectors = [block.grid.lifted(block.codes, each.sums, each.records) for each in totals[at]]
-        found.append([int(y) for vector in vectors for y in vector])
+        found.append([int(y) for vector in lift_groups(noise, totals[at]) for y in vector])
     return found
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError, damaged_plan
-from gaussmith.numerics.exact import Array, integer_rows, shift
+from gaussmith.numerics.exact import Array, Words, integer_rows, largest_of, multiply_rows, shift
 from gaussmith.numerics.joint.parts import Body
 from gaussmith.numerics.packed_arrays import pack, unpack
 
@@ -114,6 +114,28 @@ class TiedLift:
             found.append(shift(sum(m * k for m, k in zip(row, sums, strict=True)), e))
         return found
 
+    def exact_times_rows(self, cores: Sequence[Words], people: Words) -> Words | None:
+        """As `exact_times`, of many copies: cores[q] is copies × groups × width. None where words might not hold it."""
+        if any(largest_of(core) * core.shape[1] >= 1 << 62 for core in cores):
+            return None
+        sums = np.hstack([*(core.sum(axis=1) for core in cores), *([people[:, None]] if self.counted else [])])
+        found = [np.zeros((len(people), 0), np.int64)]
+        for q, core in enumerate(cores):
+            copies, groups, width = core.shape
+            matrix = np.hstack([self.own[q], self.ties[self.rows_of(q)]])
+            lifted = multiply_rows(
+                matrix, np.hstack([core.reshape(copies * groups, width), np.repeat(sums, groups, axis=0)])
+            )
+            if lifted is None:
+                return None
+            found.append(lifted.reshape(copies, groups * len(matrix)))
+        if self.last is not None:
+            lifted = multiply_rows(self.last[None, :], sums)
+            if lifted is None:
+                return None
+            found.append(lifted)
+        return np.hstack(found)
+
     def times(self, cores: Sequence[Array], people: float = 0.0) -> Array:
         """The same in doubles: cores[q] is groups × width."""
         sums = np.concatenate([core.sum(axis=0) for core in cores] + [[people]] * self.counted)
@@ -151,19 +173,22 @@ class TiedLift:
         size = [float(np.abs(matrix @ inverse - np.eye(len(matrix))).max(initial=0.0)) for matrix, inverse in pairs]
         return max(size) < 1e-8
 
-    def undone(self, noisy: Array) -> tuple[list[Array], float | None]:
-        """The cores of each part, groups × width, and the number of people where it takes part, from all rows."""
-        rows, at = [], 0
+    def undone(self, noisy: Array) -> tuple[list[Array], Array | None]:
+        """The cores of each part, groups × width, and the number of people where it takes part, from all rows.
+
+        Noisy rows of several copies have the cores of several copies.
+        """
+        rows, at, copies = [], 0, noisy.shape[:-1]
         for g, own in zip(self.groups, self.own, strict=True):
-            rows.append(noisy[at : at + g * len(own)].reshape(g, len(own)))
+            rows.append(noisy[..., at : at + g * len(own)].reshape(*copies, g, len(own)))
             at += g * len(own)
-        sums = np.concatenate([each.sum(axis=0) for each in rows] + [noisy[at:]])
-        sums = self._system @ sums
+        sums = np.concatenate([each.sum(axis=-2) for each in rows] + [noisy[..., at:]], axis=-1)
+        sums = sums @ self._system.T
         cores = [
-            (each - self.ties[self.rows_of(q)] @ sums) @ back.T
+            (each - (sums @ self.ties[self.rows_of(q)].T)[..., None, :]) @ back.T
             for q, (back, each) in enumerate(zip(self._backs, rows, strict=True))
         ]
-        return cores, (float(sums[-1]) if self.counted else None)
+        return cores, (sums[..., -1] if self.counted else None)
 
     # -- the noise that comes back ----------------------------------------------------------------------------------
 
