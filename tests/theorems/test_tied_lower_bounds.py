@@ -182,10 +182,10 @@ def test_components_with_chances_are_the_people_they_stand_for(cases: list[Case]
 
 
 FAULTS = [
-    (lower_bound, "math.sqrt(part.groups - 1)", "math.sqrt(part.groups)"),
+    (lower_bound, "math.sqrt(answers.part.groups - 1)", "math.sqrt(answers.part.groups)"),
     (lower_bound, "if replaced:", "if False:"),
     (tied._Answers.between, "self.corners[corner] - mean[at]", "self.corners[corner] + 0 * mean[at]"),
-    (tied._Answers.scattered, "self.sums[t] - mean[i]", "self.sums[t]"),
+    (tied._Answers.column, "self.sums[t] - mean[i]", "self.sums[t]"),
     (tied._joint, "math.sqrt(people_weight)", "math.sqrt(1 + people_weight)"),
 ]  # fmt: skip
 

@@ -18,9 +18,12 @@ from gaussmith import mechanism as _mechanism
 from gaussmith.audit.bounds import EarlyLook, mu_from_event, mu_from_guesses
 from gaussmith.audit.noise_tests import FORM, count_far, p_tails
 from gaussmith.audit.scenes import LOCK
-from gaussmith.audit.verdict import SAMPLED, Attempt
+from gaussmith.audit.verdict import SAMPLED, Attempt, Effort
 from gaussmith.numerics.exact import Array, Integers, Words
 from gaussmith.planning.certified_grid import NOISE_BITS
+
+FIRST_LOOK, LARGEST_LOOK = 500, 20_000
+"""Outputs of each neighbour in the first block that an attack takes in, and in the largest."""
 
 CUTS = 40
 """Events that an attack on low bits chooses from, at most."""
@@ -64,6 +67,16 @@ class Guesser:
         self.right += int((a < self.middle).sum() + (b > self.middle).sum())
         self.close += int(self._nearer(one).sum() + (~self._nearer(other)).sum())
         return self.look.see(a < b)
+
+    def run(self, sample: Callable[[int], tuple[Array, Array]], half: int, effort: Effort, of: str) -> Attempt:
+        """Take in up to `half` outputs of both neighbours in growing blocks; stops where the bet refutes the claim."""
+        block, broken = FIRST_LOOK, False
+        while self.outputs < half and not broken:
+            broken = self.see(*sample(min(block, half - self.outputs)))
+            effort.report(self.outputs / half)
+            block = min(2 * block, LARGEST_LOOK)
+        said = f"{self.look.right:,} of {self.look.pairs:,} pairs {of}told apart"
+        return Attempt("early look", SAMPLED, broken, said, error=self.look.error, samples=2 * self.outputs)
 
     def _nearer(self, outputs: Array) -> npt.NDArray[np.bool_]:
         a, b = (((outputs - centre) ** 2).sum(axis=1) for centre in self.centres)

@@ -193,12 +193,8 @@ def _attempt(
         return "a request", _claim(plan), plan.spends.mu, audit_plan(plan, error, effort, made)
     if isinstance(target, Plan):
         if target.staging is not None and target.staging.planner is None:
-            raise RequestError(
-                "the plan of a request in stages",
-                "its later stages are planned by the request it came from",
-                "audit the request itself, its .toml file",
-                code="audit-of-staged-plan",
-            )
+            what, rule = "the plan of a request in stages", "its later stages are planned by the request it came from"
+            raise RequestError(what, rule, "audit the request itself, its .toml file", code="audit-of-staged-plan")
         made = None if target.staging is None else _stages(target)
         return "a plan", _claim(target), target.spends.mu, audit_plan(target, error, effort, made)
     if is_entry(target):
@@ -216,12 +212,9 @@ def _attempt(
         said = f"{guarantee}, {told[0]}"
         found = audit_callable(target, domain, guarantee, error, effort, *told)
         return f"function {name}", said, guarantee.mu, found
-    raise RequestError(
-        f"{type(target).__name__} as the target of an audit",
-        "it must be a plan, a request, an entry of the catalogue or a function",
-        "write audit(plan)",
-        code="audit-of-something-else",
-    )
+    what = f"{type(target).__name__} as the target of an audit"
+    rule, remedy = "it must be a plan, a request, an entry of the catalogue or a function", "write audit(plan)"
+    raise RequestError(what, rule, remedy, code="audit-of-something-else")
 
 
 def _claim(plan: Plan) -> str:
@@ -243,12 +236,10 @@ def _read(path: str) -> Plan | Request:
     except OSError:
         from gaussmith.engines.addresses import without_secrets
 
-        raise RequestError(
-            f"{without_secrets(path)!r} cannot be read",
-            "an audit takes a request (.toml) or a plan written by gaussmith plan --save (.json)",
-            "check the path",
-            code="audit-target-unreadable",
-        ) from None
+        what = f"{without_secrets(path)!r} cannot be read"
+        rule = "an audit takes a request (.toml) or a plan written by gaussmith plan --save (.json)"
+        remedy = "check the path"
+        raise RequestError(what, rule, remedy, code="audit-target-unreadable") from None
 
 
 def _other_file(path: str) -> RequestError:

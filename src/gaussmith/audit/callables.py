@@ -25,9 +25,6 @@ from gaussmith.privacy.neighbours import ADD_REMOVE
 TRAINING = 0.04
 """The part of the samples from which tables and a direction are chosen."""
 
-FIRST_LOOK = 500
-"""Pairs before the early look reads its bet for the first time; then after twice as many, and so on."""
-
 LOW_BITS = 20_000
 """Outputs of either table that the attack on low bits uses."""
 
@@ -65,17 +62,12 @@ def audit_callable(
     attempts = _look_at_values(asked, pairs, mu, strict, (bits, odd, again), times)
     half = max(1000, (effort.samples - spent) // 2)
     guesser = Guesser(EarlyLook(mu, early), direction, middle, centres)
-    block, broken = FIRST_LOOK, False
-    while guesser.outputs < half and not broken:
-        block = min(block, half - guesser.outputs)
-        broken = guesser.see(asked.often(pair.one, block), asked.often(pair.other, block))
-        effort.report(guesser.outputs / half)
-        block = min(2 * block, 100_000)
-    trials, look = 2 * guesser.outputs, guesser.look
-    said = f"{look.right:,} of {look.pairs:,} pairs of {pair.name} told apart"
-    attempts.append(Attempt("early look", SAMPLED, broken, said, error=early, samples=trials))
-    if broken:
+    attempts.append(
+        guesser.run(lambda n: (asked.often(pair.one, n), asked.often(pair.other, n)), half, effort, f"of {pair.name} ")
+    )
+    if attempts[-1].refutes:
         return attempts, mu
+    trials = 2 * guesser.outputs
     right, bound = guesser.right, guesser.by_direction(main).mu
     said = f"right in {100 * right / trials:.3f} % of {trials:,} guesses on {pair.name}: {at_least(bound)}"
     if guarantee.delta is not None:
@@ -163,12 +155,10 @@ class _Asked:
         self.width = min(widths) if self.width is None else self.width
         if widths != {self.width} or not self.width:
             many = ", ".join(map(str, sorted({self.width, *widths})))
-            raise RequestError(
-                f"a function that returned {many} numbers",
-                "it must return equally many every time, one at least: their number would tell neighbours apart",
-                "return as many numbers for every table",
-                code="audited-function-of-changing-size",
-            )
+            what = f"a function that returned {many} numbers"
+            rule = "it must return equally many every time, one at least: their number would tell neighbours apart"
+            remedy = "return as many numbers for every table"
+            raise RequestError(what, rule, remedy, code="audited-function-of-changing-size")
 
 
 @dataclass(eq=False)

@@ -121,23 +121,27 @@ def check_replay(scene: Scene, pair: Pair) -> list[Attempt]:
     return found
 
 
+def _repeats(numbers: list[int]) -> bool:
+    return len(set(numbers)) < len(numbers)
+
+
 def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: SeenRelease) -> Attempt:
     name = "record and replay: noise"
-    drawn = [int(z) for each in first.drawn for z in each]
+    drawn, later = ([int(z) for each in seen.drawn for z in each] for seen in (first, fresh))
     added = [z for each in first.added for z in each]
-    both = drawn + [int(z) for each in fresh.drawn for z in each]
     public = all(query.is_public for query in scene.plan.queries)
-    if not public and not drawn:
-        return refuted(name, "no noise was drawn")
-    if len(set(both)) < len(both):
-        return refuted(name, "noise is used twice")
-    if not (scene.is_staged or scene.plan.finds_keys):
-        if len(set(added)) < len(added):
-            return refuted(name, "two integers get the same noise")
-        if sorted(added) != sorted(drawn):
-            return refuted(name, "what is added to the sums is not the noise that was drawn")
-    if again.record != first.record or not _same(again.features, first.features):
-        return refuted(name, "the same data and the same noise give another release: something else is random")
+    in_order = not (scene.is_staged or scene.plan.finds_keys)
+    faults = {
+        "no noise was drawn": not public and not drawn,
+        "noise is used twice": _repeats(drawn + later),
+        "two integers get the same noise": in_order and _repeats(added),
+        "what is added to the sums is not the noise that was drawn": in_order and sorted(added) != sorted(drawn),
+        "the same data and the same noise give another release: something else is random": (
+            again.record != first.record or not _same(again.features, first.features)
+        ),
+    }
+    if found := next((fault for fault, there in faults.items() if there), None):
+        return refuted(name, found)
     return passed(
         name, f"{len(drawn)} integers of noise, each used once, new in every release, and nothing else random"
     )

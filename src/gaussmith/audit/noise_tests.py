@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -235,12 +236,12 @@ def check_noise(
         tally.see(whitener.units(block))
         if report is not None:
             report(min(1.0, tally.draws / draws))
-        if at < len(EARLY) and looks[at] <= tally.draws < draws:
+        passed = bisect_right(looks[:-1], tally.draws)
+        if at < passed and tally.draws < draws:
             found = _look(name, tally, limits[at], error)
             if found.refutes:
                 return found
-            while at < len(EARLY) and looks[at] <= tally.draws:
-                at += 1
+            at = passed
     return _look(name, tally, limits[-1], error)
 
 

@@ -198,8 +198,7 @@ PER_SAMPLE = 128
 """Numbers that are drawn of a noise per sample that was asked for: of wider ones there are fewer samples."""
 
 LOW_BITS = 20_000
-FIRST_LOOK = 500
-"""Outputs of either neighbour for the attack on low bits; and pairs before the bet is read for the first time."""
+"""Outputs of either neighbour for the attack on low bits."""
 
 
 def sample_plan(plan: Plan, scene: Scene, pair: Pair, error: float, effort: Effort) -> tuple[list[Attempt], float]:
@@ -266,10 +265,9 @@ class _Samples:
         """What samples do not look at: exact attempts cover it."""
         said = []
         kept = {*self._own, *(i for noise in self._shared for i, _ in noise.read)}
-        if left := [i for i in self._drawn if i not in kept and self._width(i)]:
-            names = f"query{'s' if len(left) > 1 else ''} {', '.join(str(i + 1) for i in left)}"
-            of = f"the noise of {names}" if len(self.plan.queries) > 1 else "the noise"
-            said.append(f"{of} is not sampled: an audit samples noises of up to {MAX_WIDTH:,} numbers")
+        if left := [str(i + 1) for i in self._drawn if i not in kept and self._width(i)]:
+            of = f" of {'queries' if left[1:] else 'query'} {', '.join(left)}" if len(self.plan.queries) > 1 else ""
+            said.append(f"the noise{of} is not sampled: an audit samples noises of up to {MAX_WIDTH:,} numbers")
         if self.plan.finds_keys:
             said.append("guesses at neighbours are not made where keys are found")
         return [Attempt("samples", UNTRIED, False, f"{each}; exact attempts cover it") for each in said]
@@ -376,19 +374,16 @@ class _Samples:
         middle = float((both[0] + both[1]) @ direction / 2)
         guesser = Guesser(EarlyLook(mu, early), direction, middle, (both[0], both[1]))
         first: list[list[Array]] = [[], []]
-        block, broken = FIRST_LOOK, False
-        while guesser.outputs < half and not broken:
-            block = min(block, half - guesser.outputs)
-            one, other = (self._outputs(noises, block, table) for table in (0, 1))
+
+        def sample(block: int) -> tuple[Array, Array]:
+            both = self._outputs(noises, block, 0), self._outputs(noises, block, 1)
             if guesser.outputs < LOW_BITS:
-                first = [[*first[0], one], [*first[1], other]]
-            broken = guesser.see(one, other)
-            effort.report(guesser.outputs / half)
-            block = min(2 * block, LOW_BITS)
-        look = guesser.look
-        said = f"{look.right:,} of {look.pairs:,} pairs told apart"
-        attempts = [Attempt("early look", SAMPLED, broken, said, error=early, samples=2 * guesser.outputs)]
-        if broken:
+                for kept, outputs in zip(first, both, strict=True):
+                    kept.append(outputs)
+            return both
+
+        attempts = [guesser.run(sample, half, effort, "")]
+        if attempts[0].refutes:
             return attempts, mu
         found = {
             "likelihood ratio at the worst neighbours": (guesser.by_direction(main), main),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith import mechanism as _mechanism
+from gaussmith.domains.domain import Domain
 from gaussmith.errors import GaussmithError
 from gaussmith.numerics.exact import Array, Words
 from gaussmith.planning.certified_grid import NOISE_BITS
@@ -238,22 +239,16 @@ class Pair:
 def worst_pair(scene: Scene, steps: int | None = None) -> Pair:
     """The pair of neighbours that a search from every seed finds, with the largest difference of integers."""
     search = _WorstSearch(scene, STEPS if steps is None else steps)
-    best: Pair | None = None
-    for i, seed in enumerate(scene.seeds):
-        for other in _partners(scene, i):
-            found = search.climb(seed, other)
-            best = found if best is None or found.square > best.square or found.problem else best
-            if best.problem:
-                return best
-    assert best is not None
-    tried = search.tried
-    for other_scene in scene.elsewhere:
-        again = _WorstSearch(other_scene, 0)
-        for seed in scene.seeds:
-            found = again.climb(seed, None if scene.plan.neighbours == ADD_REMOVE else scene.seeds[0])
-            best = found if found.square > best.square else best
-        tried += again.tried
-    return replace(best, tried=tried)
+    pairs = []
+    for seed, other in ((seed, other) for i, seed in enumerate(scene.seeds) for other in _partners(scene, i)):
+        pairs.append(search.climb(seed, other))
+        if pairs[-1].problem:
+            return pairs[-1]
+    searches = [_WorstSearch(other_scene, 0) for other_scene in scene.elsewhere]
+    partner = None if scene.plan.neighbours == ADD_REMOVE else scene.seeds[0]
+    pairs += [again.climb(seed, partner) for again in searches for seed in scene.seeds]
+    worst = max(pairs, key=lambda pair: pair.square)  # the first of equal ones
+    return replace(worst, tried=sum(each.tried for each in (search, *searches)))
 
 
 def _partners(scene: Scene, i: int) -> list[Row | None]:
@@ -339,19 +334,16 @@ def _scene_of_request(plan: Plan, made: Callable[[Any], Release] | None) -> Scen
 
     table = made_up_table(plan, _others(plan) if made is None else MANY)
     rules = [query.row_rule for query in plan.queries if query.row_rule is not None]
-    unit = next((rule.unit for rule in rules if rule.unit is not None), None)
-    rows = min(8, max((rule.rows_per_unit or 3 for rule in rules if rule.unit is not None), default=1))
+    owned = [rule for rule in rules if rule.unit is not None]
+    unit = owned[0].unit if owned else None
+    rows = min(8, max((rule.rows_per_unit or 3 for rule in owned), default=1))
     bounds: dict[str, tuple[float, float]] = {}
     for query in plan.queries:
         bounds |= bounds_of(query, 1)
     keys = tuple(dict.fromkeys(name for rule in rules for name in rule.by if name in table.columns))
-    choices = {
-        name: _choices(table[name].to_list(), bounds.get(name), whole=table[name].dtype.is_integer())
-        for name in table.columns
-        if name != unit
-    }
-    seeds = _seeds(choices)
-    schema = dict(table.schema)
+    named = [table[name] for name in table.columns if name != unit]
+    choices = {each.name: _choices(each.to_list(), bounds.get(each.name), each.dtype.is_integer()) for each in named}
+    seeds, schema = _seeds(choices), dict(table.schema)
 
     def frame_of(found: Sequence[Row]) -> Any:
         return pl.DataFrame({name: [row[name] for row in found] for name in schema}, schema=schema, strict=False)
@@ -374,34 +366,17 @@ def _scene_of_domain(plan: Plan) -> Scene:
 
     query = plan.queries[0]
     domain = query.block.domain
-    choices: dict[str, tuple[Any, ...]] = {}
-    keys: tuple[str, ...] = ()
-    if query.groups is not None:
-        keys = tuple(query.groups.columns)
-        for i, name in enumerate(keys):
-            choices[name] = (*dict.fromkeys(label[i] for label in query.groups.labels), None)
-    seeds: tuple[Row, ...] = ()
-    if domain.forms[0] == "categories":
-        names = list(domain.input.columns or ("0",))
-        for name, values in zip(names, domain.input.labels, strict=True):
-            choices[name] = (*list(values)[:MAX_VALUES], None)
-    else:
-        names = (
-            list(domain.input.columns)
-            if domain.input.columns is not None
-            else [str(j) for j in range(_columns_of(domain))]
-        )
-        low, high = domain.centre - domain.radius, domain.centre + domain.radius
-        for j, name in enumerate(names):
-            ends = (float(low[j]), float(high[j]))
-            choices[name] = tuple(dict.fromkeys((*ends, 3 * ends[1] + 1, *ODD)))
-        seeds = tuple(dict(zip(names, row, strict=True)) for row in _rows_of(query, len(names)))
-    others = tuple(
-        {name: values[i % max(1, min(2, len(values)))] for name, values in choices.items()} for i in range(OTHERS)
-    )
+    keys = () if query.groups is None else tuple(query.groups.columns)
+    labels = () if query.groups is None else zip(*query.groups.labels, strict=True)
+    choices = {name: (*dict.fromkeys(found), None) for name, found in zip(keys, labels, strict=False)}
+    own = _own_choices(domain)
+    choices |= own
+    names, first = list(own), {name: choices[name][0] for name in keys}
+    rows = [] if domain.forms[0] == "categories" else _rows_of(query, len(names))
+    seeds = tuple({**first, **dict(zip(names, row, strict=True))} for row in rows)
+    usual = {name: values[: min(2, len(values))] for name, values in choices.items()}
+    others = tuple({name: values[i % len(values)] for name, values in usual.items()} for i in range(OTHERS))
     named = domain.input.columns is not None or query.groups is not None
-    first = {name: choices[name][0] for name in keys}
-    seeds = tuple({**first, **seed} for seed in seeds)
 
     def prepare(found: Sequence[Row]) -> _mechanism.Prepared:
         columns = {name: [row[name] for row in found] for name in choices}
@@ -415,6 +390,17 @@ def _scene_of_domain(plan: Plan) -> Scene:
     return Scene(plan, others, choices, (*_seeds(choices), *seeds), prepare, keys=keys)
 
 
+def _own_choices(domain: Domain) -> dict[str, tuple[Any, ...]]:
+    """What each column of a record is tried with: declared values, or ends of bounds and odd numbers."""
+    columns, labels = domain.input.columns, domain.input.labels
+    if domain.forms[0] == "categories":
+        return {name: (*list(each)[:MAX_VALUES], None) for name, each in zip(columns or ("0",), labels, strict=True)}
+    low, high = domain.centre - domain.radius, domain.centre + domain.radius
+    names = list(map(str, range(_columns_of(domain)))) if columns is None else list(columns)
+    ends = [(float(low[j]), float(high[j])) for j in range(len(names))]
+    return {name: tuple(dict.fromkeys((*each, 3 * each[1] + 1, *ODD))) for name, each in zip(names, ends, strict=True)}
+
+
 def _near(values: tuple[Any, ...], own: Any) -> Any:
     """A number close to the lower bound; anything else stays."""
     low, high = values[0], values[min(1, len(values) - 1)]
@@ -422,7 +408,7 @@ def _near(values: tuple[Any, ...], own: Any) -> Any:
     return low + 1e-3 * (high - low) if both else own
 
 
-def _columns_of(domain: Any) -> int:
+def _columns_of(domain: Domain) -> int:
     """How many numbers a record is read from: coordinates may be made of several."""
     return 1 + max(int(j) for i in range(domain.dimension) for j in domain.input.made_of(i))
 

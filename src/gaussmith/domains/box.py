@@ -77,22 +77,14 @@ class Box(Domain):
     ) -> None:
         if isinstance(lower, Mapping):
             if upper is not None:
-                raise DomainError(
-                    "upper given together with a mapping",
-                    "a mapping holds both bounds of each column",
-                    "write Box({'age': (0, 100)})",
-                    code="upper-beside-mapping",
-                )
+                what, rule = "upper given together with a mapping", "a mapping holds both bounds of each column"
+                raise DomainError(what, rule, "write Box({'age': (0, 100)})", code="upper-beside-mapping")
             names = [str(name) for name in lower]
             low, high = _pairs(lower)
         else:
             if upper is None:
-                raise DomainError(
-                    "upper bounds are missing",
-                    "a box needs two bounds for every coordinate",
-                    "write Box(lower, upper) or Box({'age': (0, 100)})",
-                    code="upper-missing",
-                )
+                what, rule = "upper bounds are missing", "a box needs two bounds for every coordinate"
+                raise DomainError(what, rule, "write Box(lower, upper) or Box({'age': (0, 100)})", code="upper-missing")
             low, high = _numbers("lower", lower), _numbers("upper", upper)
         if low.shape != high.shape:
             raise DomainError(
@@ -214,43 +206,38 @@ class Box(Domain):
 
         A coordinate used in both a sum and a mean needs an entry in `missing`.
         """
-        known = [self.name(j) for j in range(self.dimension)] if missing else []
-        for name in missing:
+        summed = np.full(self.dimension, features.matrix is not None)
+        averaged = np.zeros(self.dimension, bool)
+        summed[features.index[~features.centred]] = True
+        averaged[features.index[features.centred]] = True
+        for name in (self.name(int(j)) for j in np.flatnonzero(summed & averaged)):
+            if name not in missing:
+                what, rule = (
+                    f"column {name!r} is asked for both as a sum and as a mean",
+                    ("missing values are replaced differently in sums and means"),
+                )
+                remedy = f"choose one value: missing={{{name!r}: 0}}"
+                raise PlanError(what, rule, remedy, code="sum-and-mean-without-missing", column=name)
+        return self.replaced(
+            np.where(averaged, centre_of(self.lower, self.upper), nearest_to_zero(self.lower, self.upper)), missing
+        )
+
+    def replaced(self, values: Array, missing: Mapping[str, float]) -> Array:
+        """These substitutes, but for columns that `missing` names; refuses values outside their bounds."""
+        values, known = np.array(values), [self.name(j) for j in range(self.dimension)] if missing else []
+        for name, value in missing.items():
             if name not in known:
                 what, rule = f"missing={{{name!r}: …}}", "it must name a column of the domain"
                 raise PlanError(what, rule, nearest(name, known), code="missing-names-no-column", column=name)
-        summed = np.zeros(self.dimension, bool)
-        averaged = np.zeros(self.dimension, bool)
-        if features.matrix is not None:
-            summed[:] = True
-        summed[features.index[~features.centred]] = True
-        averaged[features.index[features.centred]] = True
-        for j in np.flatnonzero(summed & averaged):
-            if self.name(int(j)) not in missing:
-                raise PlanError(
-                    f"column {self.name(int(j))!r} is asked for both as a sum and as a mean",
-                    "missing values are replaced differently in sums and means",
-                    f"choose one value: missing={{{self.name(int(j))!r}: 0}}",
-                    code="sum-and-mean-without-missing",
-                    column=self.name(int(j)),
-                )
-        values = np.where(averaged, centre_of(self.lower, self.upper), nearest_to_zero(self.lower, self.upper))
-        for name, value in missing.items():
             at = known.index(name)
             low, high = self.lower[at], self.upper[at]
             if not (is_number(value) and low <= value <= high):
-                raise PlanError(
-                    f"missing={{{name!r}: {value!r}}}",
-                    f"a value that replaces missing ones must lie within the bounds {low:g} and {high:g}",
-                    "choose a value inside them",
-                    code="missing-outside-bounds",
-                    column=name,
-                    value=value,
-                    low=low,
-                    high=high,
-                )
+                what = f"missing={{{name!r}: {value!r}}}"
+                rule = f"a value that replaces missing ones must lie within the bounds {low:g} and {high:g}"
+                fields = {"column": name, "value": value, "low": low, "high": high}
+                raise PlanError(what, rule, "choose a value inside them", code="missing-outside-bounds", **fields)
             values[at] = float(value)
-        return np.asarray(values)
+        return values
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         numbers = (self.lower, self.upper, substitutes)

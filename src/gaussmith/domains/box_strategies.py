@@ -90,12 +90,10 @@ def check_lost(decode: Array, errors: Array) -> None:
     sizes = np.linalg.norm(decode, axis=1)
     lost = np.abs(errors).sum(axis=1) if errors.shape[1] <= 64 else np.abs(errors).max(axis=1)
     if (lost > MAX_LOSS * sizes).any():
-        raise PlanError(
-            "records whose answers differ too much in scale",
-            "the solved noise must be accurate to one part in 10^12",
-            "leave out shape=, or ask for answers of one unit at a time",
-            code="solved-scales-too-far-apart",
-        )
+        what = "records whose answers differ too much in scale"
+        rule = "the solved noise must be accurate to one part in 10^12"
+        remedy = "leave out shape=, or ask for answers of one unit at a time"
+        raise PlanError(what, rule, remedy, code="solved-scales-too-far-apart")
 
 
 MAX_NUMBERS = 1 << 17

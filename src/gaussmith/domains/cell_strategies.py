@@ -21,7 +21,7 @@ from gaussmith.domains.domain import Problem, WorstCase
 from gaussmith.domains.exchangeable import even_marks, exchangeable
 from gaussmith.domains.long_runs import fits_long_runs, is_near_limit, long_runs
 from gaussmith.domains.strategies import Candidate, Search, Strategy
-from gaussmith.domains.workloads import Marginals
+from gaussmith.domains.workloads import Marginals, Runs
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.exact import Words as ExactWords
@@ -166,19 +166,21 @@ MAX_POINTS = 100_000
 
 def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
-    found: list[Candidate] = []
-    runs = problem.features.runs
-    if runs is not None and fits_long_runs(problem):
-        quick = problem.domain.dimension > MAX_SLOW and search.gap is None and search.shape != "solved"
-        if problem.domain.dimension > MAX_SOLVED or (quick and is_near_limit(problem, runs)):
-            return long_runs(problem, runs)
-    if problem.features.targets is None and not problem.features.is_linear:
-        if problem.common_weight is not None:
-            return _even(problem)
-        found = _unit(problem)
-        if found and problem.domain.dimension > MAX_SOLVED:
-            return found
-    return [*found, *one_of_many(problem, search, MAX_SOLVED)]
+    runs, many = problem.features.runs, problem.domain.dimension > MAX_SOLVED
+    if runs is not None and fits_long_runs(problem) and (many or _is_near(problem, runs, search)):
+        return long_runs(problem, runs)
+    if problem.features.targets is not None or problem.features.is_linear:
+        return one_of_many(problem, search, MAX_SOLVED)
+    if problem.common_weight is not None:
+        return _even(problem)
+    found = _unit(problem)
+    return found if found and many else [*found, *one_of_many(problem, search, MAX_SOLVED)]
+
+
+def _is_near(problem: Problem[Cells], runs: Runs, search: Search) -> bool:
+    """Whether a search would take long, is not asked for, and would gain little."""
+    quick = problem.domain.dimension > MAX_SLOW and search.gap is None and search.shape != "solved"
+    return quick and is_near_limit(problem, runs)
 
 
 def one_of_many(problem: Problem[Any], search: Search, most: int) -> list[Candidate]:
@@ -238,32 +240,40 @@ class _Question:
 
 
 def _solved(problem: Problem[Any], gap: float, search: Search) -> Candidate:
-    d, private, asked = problem.domain.extremes().size, problem.secret_count, problem.asks_secret_count
-    apart = problem.domain.or_none
-    question = question_of(problem, asked and not apart, closed=not private and not apart)
-    points = question.rows.T
-    if apart:
-        points = np.vstack([points, np.zeros((1, points.shape[1]))])
-        if asked:
-            points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
+    private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
+    closed, own = not (private or apart), asked and apart  # own: the number of records is no sum of cells
+    question = question_of(problem, asked and not apart, closed)
+    points = _records(question.rows, apart)
+    if own:
+        points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
     in_a_row = problem.features.runs is not None and not apart
     best, chosen = _solve(points, not private, in_a_row, gap=gap, progress=search.progress)
     r = len(question.rows)
-    X = way_back(question.rows, best.decode[:r])
+    features = question.read(way_back(question.rows, best.decode[:r]))
     lift = best.lift[:, :r] @ question.rows
-    if apart and asked:
+    if own:
         lift = np.hstack([lift, best.lift[:, r:] * problem.root_count_weight])
-    features = question.read(X)
-    if asked and apart:
         features = Dense(np.vstack([features.dense(), best.decode[r:] / problem.root_count_weight]))
-    public = None
-    if not private and not apart:
-        # R(K − n/d) is lifted and read back; the common part of all cells comes from the public number of records.
-        even = np.full(d, 1.0 / d)
-        public = question.even - features.times(lift @ even)
-    _check_read(question, best.decode, best.lift, private or apart)
-    law = WorstCase("pairs" if not private else "cells", best.lower, _weights(best.weights, chosen))
+    # R(K − n/d) is lifted and read back; the common part of all cells comes from the public number of records.
+    public = _public(question.even, features, lift) if closed else None
+    _check_read(question, best.decode, best.lift, not closed)
+    law = _law(best, private, _weights(best.weights, chosen))
     return Candidate(Strategy("solved", Dense(lift), features, asked, public), law)
+
+
+def _records(rows: Array, apart: bool) -> Array:
+    """What a record in each cell makes of these rows; if `apart`, last one in no cell."""
+    return np.vstack([rows.T, np.zeros((1, len(rows)))]) if apart else rows.T
+
+
+def _public(even: Array, features: Matrix, lift: Array) -> Array:
+    """What each answer takes from the public number of records: what is not lifted of a record spread evenly."""
+    d = lift.shape[1]
+    return np.asarray(even - features.times(lift @ np.full(d, 1.0 / d)))
+
+
+def _law(best: Optimum, private: bool, numbers: dict[str, Array]) -> WorstCase:
+    return WorstCase("cells" if private else "pairs", best.lower, numbers)
 
 
 def question_of(problem: Problem[Any], with_count: bool, closed: bool) -> _Question:
@@ -339,38 +349,26 @@ def _least_worst(problem: Problem[Any], gap: float, search: Search) -> Candidate
     assert targets is not None
     private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
-        raise PlanError(
-            "the worst answer of cells with or_none=True and their count",
-            "every record must be in a cell",
-            "leave out count=True, or or_none=True",
-            code="worst-cells-with-count",
-        )
+        what, rule = "the worst answer of cells with or_none=True and their count", "every record must be in a cell"
+        raise PlanError(what, rule, "leave out count=True, or or_none=True", code="worst-cells-with-count")
     if asked:
         W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1 / problem.root_count_weight)
-    moving = np.ones(len(W), bool)
-    if not private and not apart:
-        moving = np.ptp(W, axis=1) > 0  # the others are public
-        if not moving.any():
-            rule = "the number of records is public"
-            raise PlanError("answers that never change", rule, "ask for something else", code="answers-never-change")
-    points = W[moving].T
-    if apart:
-        points = np.vstack([points, np.zeros((1, points.shape[1]))])
-    best, chosen = _solve(
-        points, not private, objective="worst", targets=targets[moving], gap=gap, progress=search.progress
-    )
+    closed = not (private or apart)
+    moving = np.ptp(W, axis=1) > 0 if closed else np.ones(len(W), bool)  # the others are public
+    if not moving.any():
+        what, rule = "answers that never change", "the number of records is public"
+        raise PlanError(what, rule, "ask for something else", code="answers-never-change")
+    points, aims = _records(W[moving], apart), targets[moving]
+    best, chosen = _solve(points, not private, objective="worst", targets=aims, gap=gap, progress=search.progress)
     lift = best.lift @ W[moving]
     features = np.zeros((len(W), len(best.lift)))
     features[moving] = best.decode
-    back = W[moving] if private or apart else W[moving] - W[moving].mean(axis=1, keepdims=True)
+    back = W[moving] - W[moving].mean(axis=1, keepdims=True) if closed else W[moving]
     check_lost(best.decode, best.decode @ (best.lift @ back) - back)
-    public = None
-    if not private and not apart:
-        even = np.full(W.shape[1], 1.0 / W.shape[1])
-        public = W @ even - features @ (lift @ even)
-    numbers = _weights(best.weights, chosen) | {"shares": _spread_shares(best.shares, moving)}
-    law = WorstCase("pairs" if not private else "cells", best.lower, numbers)
-    return Candidate(Strategy("solved", Dense(lift), Dense(features), asked, public), law)
+    read = Dense(features)
+    public = _public(W.mean(axis=1), read, lift) if closed else None
+    law = _law(best, private, _weights(best.weights, chosen) | {"shares": _spread_shares(best.shares, moving)})
+    return Candidate(Strategy("solved", Dense(lift), read, asked, public), law)
 
 
 def _spread_shares(shares: Array, moving: Array) -> Array:
@@ -409,16 +407,10 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
 
 def _check(problem: Problem[Cells]) -> None:
     if problem.features.targets is not None:
-        raise PlanError(
-            "marginals with objective='worst'",
-            "marginals are planned for the smallest total",
-            "give weights, one per marginal",
-            code="marginals-with-objective-worst",
-        )
+        what, rule = "marginals with objective='worst'", "marginals are planned for the smallest total"
+        raise PlanError(what, rule, "give weights, one per marginal", code="marginals-with-objective-worst")
     if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
-        raise PlanError(
-            "marginals of records that may be in no cell",
-            "under replace-one, and with the count, every record must be in a cell",
-            "declare a value for all others, and leave out or_none=True",
-            code="marginals-with-or-none",
-        )
+        what = "marginals of records that may be in no cell"
+        rule = "under replace-one, and with the count, every record must be in a cell"
+        remedy = "declare a value for all others, and leave out or_none=True"
+        raise PlanError(what, rule, remedy, code="marginals-with-or-none")

@@ -157,25 +157,17 @@ class Cells(Uncentred):
         or_none: bool = False,
         other: Label | Mapping[str, Label] | None = None,
     ) -> None:
-        if sum(given is not None for given in (labels, size, shape)) != 1:
-            raise DomainError(
-                "cells given in several ways, or in none",
-                "give exactly one of labels, size and shape",
-                'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
-                code="cells-not-given-in-one-way",
-            )
-        attributes: tuple[str, ...] | None = None
-        if isinstance(labels, Mapping):
-            attributes = tuple(str(name) for name in labels)
-            lists: list[Any] = list(labels.values())
-        else:
-            lists = [labels if labels is not None else size] if shape is None else list(shape)
+        given = [each for each in (labels, size, shape) if each is not None]
+        if len(given) != 1:
+            what, rule = "cells given in several ways, or in none", "give exactly one of labels, size and shape"
+            remedy = 'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))'
+            raise DomainError(what, rule, remedy, code="cells-not-given-in-one-way")
+        attributes = tuple(map(str, labels)) if isinstance(labels, Mapping) else None
+        lists = list(labels.values()) if isinstance(labels, Mapping) else given if shape is None else list(shape)
         if not lists:
-            remedy = 'write {"sex": ["f", "m"]}'
-            raise DomainError(
-                "cells without attributes", "there must be at least one", remedy, code="cells-without-attributes"
-            )
-        read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
+            what, rule = "cells without attributes", "there must be at least one"
+            raise DomainError(what, rule, 'write {"sex": ["f", "m"]}', code="cells-without-attributes")
+        read = [read_labels("cell", list(each) if isinstance(each, range) else each) for each in lists]
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "sizes", tuple(n for n, _ in read))
         object.__setattr__(self, "values", tuple(values for _, values in read))
@@ -184,28 +176,33 @@ class Cells(Uncentred):
 
     def _others(self, other: Label | Mapping[str, Label] | None) -> tuple[int, ...]:
         """The substitute of undeclared values, for each attribute."""
-        if other is None:
-            return (0,) * len(self.sizes)
-        if self.or_none:
+        places = [0] * len(self.sizes)
+        names = self.attributes or ("",)
+        if other is not None and self.or_none:
             what, rule = f"other={other!r}", "with or_none a value that is not declared is in no cell"
             raise DomainError(what, rule, "leave one of them out", code="other-beside-or-none", other=other)
-        given = other if isinstance(other, Mapping) else {(self.attributes or ("",))[0]: other}
-        if not isinstance(other, Mapping) and len(self.sizes) > 1:
+        if isinstance(other, Mapping) or other is None:
+            given = other or {}
+        elif len(self.sizes) == 1:
+            given = {names[0]: other}
+        else:
             what, rule = f"other={other!r}", "there are several attributes"
             raise DomainError(what, rule, f"write {{'age': {other!r}}}", code="other-without-attribute", other=other)
-        places = [0] * len(self.sizes)
         for name, label in given.items():
-            names = self.attributes or ("",)
             if name not in names:
                 what, rule = f"other names {name!r}", "there is no such attribute"
                 raise DomainError(what, rule, nearest(str(name), names), code="other-names-no-attribute", name=name)
             i = names.index(name)
-            known = self.values[i] or tuple(range(self.sizes[i]))
-            if label not in known:
-                rule, remedy = "it must be a declared value", nearest(str(label), map(str, known))
-                raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
-            places[i] = known.index(label)
+            places[i] = self._place(i, label)
         return tuple(places)
+
+    def _place(self, attribute: int, label: Label) -> int:
+        """Where a declared value stands among those of its attribute."""
+        known = self.values[attribute] or tuple(range(self.sizes[attribute]))
+        if label not in known:
+            rule, remedy = "it must be a declared value", nearest(str(label), map(str, known))
+            raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
+        return known.index(label)
 
     @property
     def dimension(self) -> int:

@@ -279,13 +279,9 @@ class Domain(ABC):
     def check(self, problem: Problem[Any]) -> None:
         """Refuse what cannot be asked of this domain."""
         if problem.features.targets is not None:
-            raise PlanError(
-                f"objective='worst' for {type(self).__name__}",
-                "this objective is for cells and points only",
-                "leave it out, or give weights",
-                code="objective-worst-not-for-this-domain",
-                type=type(self).__name__,
-            )
+            what, rule = f"objective='worst' for {type(self).__name__}", "this objective is for cells and points only"
+            remedy = "leave it out, or give weights"
+            raise PlanError(what, rule, remedy, code="objective-worst-not-for-this-domain", type=type(self).__name__)
 
     @abstractmethod
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -333,13 +329,10 @@ class Domain(ABC):
 def refuse_missing(missing: Mapping[str, float]) -> None:
     """Refuse substitutes for missing values where a domain has its own rule."""
     if missing:
-        raise PlanError(
-            f"missing={dict(missing)!r}",
-            "in a ball a record with a missing value becomes the centre; counts have their own rules",
-            "leave out missing=",
-            code="missing-not-for-this-domain",
-            missing=dict(missing),
-        )
+        what = f"missing={dict(missing)!r}"
+        rule = "in a ball a record with a missing value becomes the centre; counts have their own rules"
+        remedy = "leave out missing="
+        raise PlanError(what, rule, remedy, code="missing-not-for-this-domain", missing=dict(missing))
 
 
 def free_marks(domain: Domain) -> int | None:
@@ -367,24 +360,17 @@ def records_are_rows(domain: Domain) -> bool:
 def check_plain(domain: Domain) -> None:
     """Refuse data that is one row for each record, where people have several rows."""
     if domain.extremes().rows > 1:
-        raise PlanError(
-            "a plan for people with many rows",
-            "the plan does not say which rows belong to the same person",
-            "release the request it came from: gaussmith.release(request)",
-            code="people-plan-without-request",
-        )
+        what, rule = "a plan for people with many rows", "the plan does not say which rows belong to the same person"
+        remedy = "release the request it came from: gaussmith.release(request)"
+        raise PlanError(what, rule, remedy, code="people-plan-without-request")
 
 
 def check_workload(domain: Domain, workload: Workload) -> None:
     """Refuse a workload that is not over the cells of this domain."""
     if not domain.input.attributes:
-        raise PlanError(
-            f"a workload over {type(domain).__name__}",
-            "workloads are over the cells of a histogram",
-            "plan with gaussmith.Cells, or give a matrix of answers",
-            code="workload-without-cells",
-            type=type(domain).__name__,
-        )
+        what, rule = f"a workload over {type(domain).__name__}", "workloads are over the cells of a histogram"
+        remedy = "plan with gaussmith.Cells, or give a matrix of answers"
+        raise PlanError(what, rule, remedy, code="workload-without-cells", type=type(domain).__name__)
     workload.check_cells(tuple(map(len, domain.input.labels)))
 
 
@@ -396,13 +382,10 @@ def check_coordinates(domain: Domain) -> None:
     """Refuse more cells than can be released individually."""
     d = domain.dimension
     if d > MAX_SINGLE and domain.input.attributes:
-        raise PlanError(
-            f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
-            f"at most {MAX_SINGLE:,} are released one by one",
-            "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
-            code="too-many-cells-to-release",
-            cells=d,
-        )
+        what = f"all {d:.3g} cells" if d < 1e300 else "all cells of a product"
+        rule = f"at most {MAX_SINGLE:,} are released one by one"
+        remedy = "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)"
+        raise PlanError(what, rule, remedy, code="too-many-cells-to-release", cells=d)
 
 
 def rows_coordinate(domain: Domain) -> int | None:

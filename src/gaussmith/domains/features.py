@@ -149,14 +149,10 @@ class Features:
     def check_written(self, columns: int) -> None:
         """Refuse a matrix of answers that is too large to be solved for."""
         if self.size * columns > MAX_WRITTEN:
-            raise PlanError(
-                f"{self.size} answers over {columns} cells",
-                f"a matrix of at most {MAX_WRITTEN:,} numbers is solved",
-                "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
-                code="too-many-answers-over-cells",
-                answers=self.size,
-                cells=columns,
-            )
+            what = f"{self.size} answers over {columns} cells"
+            rule = f"a matrix of at most {MAX_WRITTEN:,} numbers is solved"
+            remedy = "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges"
+            raise PlanError(what, rule, remedy, code="too-many-answers-over-cells", answers=self.size, cells=columns)
 
     def rows(self, dimension: int) -> Array:
         """The features as a matrix, one a row, one column per coordinate."""

@@ -39,62 +39,53 @@ def read_group_weights(
     if weights is None or (isinstance(weights, Mapping) and not weights):
         return None
     found = _by_key(weights, columns, labels) if isinstance(weights, Mapping) else _in_order(weights, len(labels))
-    if len(set(found)) > MAX_WEIGHTS:
-        raise DomainError(
-            f"{len(set(found))} different group weights",
-            f"the groups of a question may have at most {MAX_WEIGHTS}",
-            "round them",
-            code="too-many-group-weights",
-        )
+    different = len(set(found))
+    if different > MAX_WEIGHTS:
+        what, rule = f"{different} different group weights", f"the groups of a question may have at most {MAX_WEIGHTS}"
+        raise DomainError(what, rule, "round them", code="too-many-group-weights")
     try:
         mean = math.fsum(found) / len(found)
     except OverflowError:  # each is a double, and their sum is not
-        raise _not_positive(weights) from None
+        mean = math.inf
     mean = 1.0 if abs(mean - 1.0) < 1e-9 else mean  # as they were saved
-    if not (math.isfinite(mean) and all(0 < each / mean < math.inf for each in found)):
+    shares = tuple(each / mean for each in found)
+    if not all(0 < share < math.inf for share in shares):
         raise _not_positive(weights)
-    return tuple(each / mean for each in found) if len(set(found)) > 1 else None
+    return shares if different > 1 else None
 
 
 def _by_key(weights: Mapping[Any, Any], columns: Sequence[str], labels: Sequence[tuple[Any, ...]]) -> list[float]:
     """The product of the weights of a group's keys; a key that is not named weighs 1."""
     by_column = all(isinstance(each, Mapping) for each in weights.values())
     if not by_column and len(columns) > 1:
-        raise DomainError(
-            "group weights without key columns",
-            f"the groups have several: {', '.join(columns)}",
-            f"write {setting('group_weights', {columns[0]: {'north': 4}})}",
-            code="group-weights-without-columns",
-        )
+        what, rule = "group weights without key columns", f"the groups have several: {', '.join(columns)}"
+        remedy = f"write {setting('group_weights', {columns[0]: {'north': 4}})}"
+        raise DomainError(what, rule, remedy, code="group-weights-without-columns")
     found = [1.0] * len(labels)
     for column, keys in weights.items() if by_column else [(columns[0], weights)]:
         if column not in columns:
-            rule, remedy = "groups have no such column", nearest(str(column), columns)
+            what, rule = f"group weights of {column!r}", "groups have no such column"
             raise DomainError(
-                f"group weights of {column!r}", rule, remedy, code="group-weights-of-other-column", column=column
+                what, rule, nearest(str(column), columns), code="group-weights-of-other-column", column=column
             )
-        at = columns.index(column)
-        known = {_text(label[at]): label[at] for label in labels}
-        for key, weight in keys.items():
-            if _text(key) not in known:
-                rule, remedy = "it is not a declared key", nearest(str(key), list(known))
-                raise DomainError(f"group weight of {key!r}", rule, remedy, code="group-weight-of-no-group", key=key)
-            number = _positive(weight)
-            found = [
-                each * number if _text(label[at]) == _text(key) else each
-                for each, label in zip(found, labels, strict=True)
-            ]
+        own = [_text(label[columns.index(column)]) for label in labels]
+        numbers = {_text(key): _positive_of(key, weight, own) for key, weight in keys.items()}
+        found = [each * numbers.get(key, 1.0) for each, key in zip(found, own, strict=True)]
     return found
+
+
+def _positive_of(key: Any, weight: Any, known: Sequence[str]) -> float:
+    """The weight of a key; refuses a key that is not declared."""
+    if _text(key) not in known:
+        rule, remedy = "it is not a declared key", nearest(str(key), list(dict.fromkeys(known)))
+        raise DomainError(f"group weight of {key!r}", rule, remedy, code="group-weight-of-no-group", key=key)
+    return _positive(weight)
 
 
 def _in_order(weights: Any, size: int) -> list[float]:
     if isinstance(weights, str) or not isinstance(weights, Sequence) or len(weights) != size:
-        raise DomainError(
-            f"group_weights={weights!r}"[:120],
-            f"it names keys, or lists a number for each of {size} groups",
-            f"write {setting('group_weights', {'north': 4})}",
-            code="group-weights-malformed",
-        )
+        what, rule = f"group_weights={weights!r}"[:120], f"it names keys, or lists a number for each of {size} groups"
+        raise DomainError(what, rule, f"write {setting('group_weights', {'north': 4})}", code="group-weights-malformed")
     return [_positive(each) for each in weights]
 
 
@@ -233,76 +224,27 @@ def check_columns(columns: Sequence[str]) -> None:
     """Refuse key columns that a table of answers could not show."""
     for column in columns:
         if column in RESERVED:
-            raise DomainError(
-                f"key column {column!r}",
-                f"tables of answers use these column names: {', '.join(RESERVED)}",
-                "rename the column in the source",
-                code="key-column-reserved",
-                column=column,
-            )
+            what, rule = f"key column {column!r}", f"tables of answers use these column names: {', '.join(RESERVED)}"
+            raise DomainError(what, rule, "rename the column in the source", code="key-column-reserved", column=column)
 
 
 def _labels(
     keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
 ) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
     """Key columns and all declared keys in order: a cross product, or the combinations as listed."""
-    if isinstance(keys, Mapping):
-        columns = tuple(str(column) for column in keys)
-        for column, values in keys.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise DomainError(
-                    f"keys of {column!r} = {values!r}"[:120],
-                    "its keys are a list of at least one",
-                    f"write {setting('', {column: ['north', 'south']})}",
-                    code="keys-not-listed",
-                    column=column,
-                    values=values,
-                )
-        if math.prod(len(values) for values in keys.values()) > MAX_GROUPS:
-            rule = f"at most {MAX_GROUPS} can be declared"
-            raise DomainError("too many groups", rule, "list only the combinations you need", code="too-many-groups")
-        labels = tuple(itertools.product(*keys.values()))
-    else:
-        rows = list(keys)
-        if not all(isinstance(row, Mapping) for row in rows):
-            raise DomainError(
-                f"groups {rows!r}"[:120],
-                "keys must be listed by column, or in combinations",
-                'write {"region": ["north", "south"]}, or [{"region": "north", "sex": "f"}, …]',
-                code="groups-malformed",
-                groups=rows,
-            )
-        columns = tuple(str(column) for column in rows[0]) if rows else ()
-        for row in rows:
-            if tuple(row) != columns:
-                raise DomainError(
-                    f"group {row!r}"[:120],
-                    f"every listed group must name the same columns: {', '.join(columns)}",
-                    'write [{"region": "north", "sex": "f"}, …]',
-                    code="group-with-other-columns",
-                    group=row,
-                )
-        labels = tuple(tuple(row.values()) for row in rows)
+    columns, labels = _crossed(keys) if isinstance(keys, Mapping) else _listed(list(keys))
     if not columns or not labels:
-        raise DomainError(
-            "no groups",
-            "keys must be declared; they are never taken from the data",
-            'write {"region": ["n", "s"]}',
-            code="no-groups",
-        )
-    for label in labels:
-        for key in label:
-            if not isinstance(key, str | int):
-                rule = "a key must be text, a whole number or a boolean"
-                raise DomainError(
-                    f"key {key!r}",
-                    rule,
-                    "round it to a whole number, or write it as text",
-                    code="key-of-unknown-type",
-                    key=key,
-                )
-            check_text("key", key)
-    seen: set[tuple[tuple[type, Key], ...]] = set()
+        what, rule = "no groups", "keys must be declared; they are never taken from the data"
+        raise DomainError(what, rule, 'write {"region": ["n", "s"]}', code="no-groups")
+    for key in itertools.chain.from_iterable(labels):
+        if not isinstance(key, str | int):
+            rule, remedy = (
+                "a key must be text, a whole number or a boolean",
+                "round it to a whole number, or write it as text",
+            )
+            raise DomainError(f"key {key!r}", rule, remedy, code="key-of-unknown-type", key=key)
+        check_text("key", key)
+    seen: set[tuple[TypedKey, ...]] = set()
     for label in labels:
         typed = tuple((type(key), key) for key in label)
         if typed in seen:
@@ -310,6 +252,32 @@ def _labels(
             raise DomainError(what, "every group needs its own key", "leave one out", code="group-twice", group=label)
         seen.add(typed)
     return columns, labels
+
+
+def _crossed(keys: Mapping[str, Sequence[Key]]) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
+    for column, values in keys.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            what, rule = f"keys of {column!r} = {values!r}"[:120], "its keys are a list of at least one"
+            remedy = f"write {setting('', {column: ['north', 'south']})}"
+            raise DomainError(what, rule, remedy, code="keys-not-listed", column=column, values=values)
+    if math.prod(map(len, keys.values())) > MAX_GROUPS:
+        rule = f"at most {MAX_GROUPS} can be declared"
+        raise DomainError("too many groups", rule, "list only the combinations you need", code="too-many-groups")
+    return tuple(map(str, keys)), tuple(itertools.product(*keys.values()))
+
+
+def _listed(rows: list[Mapping[str, Key]]) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
+    if not all(isinstance(row, Mapping) for row in rows):
+        what, rule = f"groups {rows!r}"[:120], "keys must be listed by column, or in combinations"
+        remedy = 'write {"region": ["north", "south"]}, or [{"region": "north", "sex": "f"}, …]'
+        raise DomainError(what, rule, remedy, code="groups-malformed", groups=rows)
+    columns = tuple(map(str, rows[0])) if rows else ()
+    for row in rows:
+        if tuple(row) != columns:
+            rule = f"every listed group must name the same columns: {', '.join(columns)}"
+            remedy = 'write [{"region": "north", "sex": "f"}, …]'
+            raise DomainError(f"group {row!r}"[:120], rule, remedy, code="group-with-other-columns", group=row)
+    return columns, tuple(tuple(row.values()) for row in rows)
 
 
 # Groups whose keys are found in the data: what is public of them before a release, and which were shown after it.

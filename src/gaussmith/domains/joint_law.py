@@ -66,16 +66,14 @@ def lower_bound(body: Body, neighbours: str, law: TypesLaw, beside: Sequence[Bes
     replaced = check(neighbours) != ADD_REMOVE
     law.check(body, replaced)
     chances = law.weights / math.fsum(law.weights)
-    root, sums = 0.0, []
-    for q, part in enumerate(body.parts):
-        picks = law.picks[q]
-        if picks.ndim == 2:
-            picks = picks / picks.sum(axis=1, keepdims=True)
-        answers = _Answers(part, law.corners[q], law.counts[q], picks)
+    root, sums = (
+        0.0,
+        [_Answers(part, *each) for part, *each in zip(body.parts, law.corners, law.counts, law.picks, strict=True)],
+    )
+    for q, answers in enumerate(sums):
         of_types = answers.chances(chances)
-        if part.groups > 1:
-            root += math.sqrt(part.groups - 1) * (1.0 - 2.0 * _UNIT) * answers.between(of_types)
-        sums.append(answers)
+        if answers.part.groups > 1:
+            root += math.sqrt(answers.part.groups - 1) * (1.0 - 2.0 * _UNIT) * answers.between(of_types)
         if replaced and body.family_of(q) is None:
             root += answers.alone(of_types)
     if replaced:
@@ -84,8 +82,7 @@ def lower_bound(body: Body, neighbours: str, law: TypesLaw, beside: Sequence[Bes
     else:
         root += _joint(sums, chances, body.people_weight, beside) + sum(each.root for each in beside)
     # Chances and picks are rounded: each person is as likely as computed but for so much.
-    most = max((len(counts) for counts in law.counts), default=1)
-    most = max(most, *(len(each.chances) for each in beside)) if beside else most
+    most = max([*map(len, law.counts), *(len(each.chances) for each in beside)], default=1)
     doubt = 2.0 * (len(body.parts) + 1) * (most + len(chances) + 8) * _UNIT
     return square_down(max(0.0, root * (1.0 - doubt)))
 
@@ -95,6 +92,7 @@ class _Answers:
 
     def __init__(self, part: JointPart, corners: Array, counts: Array, picks: Array) -> None:
         rows = part.rows[:, : part.columns + 1]
+        picks = picks / picks.sum(axis=1, keepdims=True) if picks.ndim == 2 else picks
         self.part, self.counts, self.picks = part, counts, picks
         self.corners = corners @ rows.T
         self.sizes = np.abs(corners) @ np.abs(rows).T
@@ -131,62 +129,62 @@ class _Answers:
         at = self.picks.astype(int)
         return self.sums[at], self.sum_sizes[at]
 
-    def scattered(self, chances: Array, mean: Array, size: Array) -> tuple[Array, Array]:
-        """Rows whose squares add up to E Cov(b | component), and their sizes."""
-        if self.picks.ndim == 1:
-            return mean[:0], size[:0]
-        i, t = np.nonzero(self.picks * chances[:, None])
-        root = np.sqrt(chances[i] * self.picks[i, t])[:, None]
-        return root * (self.sums[t] - mean[i]), root * (self.sum_sizes[t] + size[i])
+    def column(self, chances: Array) -> _Column:
+        """Its means given each component, and what else is in its covariance."""
+        mean, size = self.of_components()
+        rows, row_sizes = mean[:0], size[:0]
+        if self.picks.ndim == 2:
+            i, t = np.nonzero(self.picks * chances[:, None])
+            root = np.sqrt(chances[i] * self.picks[i, t])[:, None]
+            rows, row_sizes = root * (self.sums[t] - mean[i]), root * (self.sum_sizes[t] + size[i])
+        return _Column(mean, size, rows, row_sizes, self.doubt, len(self.counts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """The answers of a part, or of a question beside: their means in each component, and rows whose squares add up to
+    their covariance around these; the sizes of what both were computed from, and how far they may be off."""
+
+    mean: Array
+    size: Array
+    rows: Array
+    row_sizes: Array
+    doubt: float
+    types: int
+
+
+def _column_of(law: Beside, components: int) -> _Column:
+    """The same of a law beside, whose mean is the same in every component."""
+    mean, size = law.chances @ law.points, law.chances @ np.abs(law.points)
+    root = np.sqrt(law.chances)[:, None]
+    rows = np.vstack([root * (law.points - mean), law.alone])
+    row_sizes = np.vstack([root * (np.abs(law.points) + size), np.abs(law.alone)])
+    both = np.tile(mean, (components, 1)), np.tile(size, (components, 1))
+    return _Column(*both, rows, row_sizes, law.doubt, len(law.chances))
 
 
 def _joint(parts: list[_Answers], chances: Array, people_weight: float, beside: Sequence[Beside] = ()) -> float:
-    """tr M_b^½ from below: parts are independent given the component, so that their covariances stand apart.
+    """tr M_b^½ from below: columns are independent given the component, so that their covariances stand apart."""
+    from scipy.linalg import block_diag
 
-    So do those of laws beside, whose means are the same in every component.
-    """
-    root = np.sqrt(chances)[:, None]
-    means = [each.of_components() for each in parts]
-    means += [_mean(each, len(chances)) for each in beside]
-    width = [each.shape[1] for each, _ in means]
+    own = [each.column(chances) for each in parts]
+    columns = own + [_column_of(each, len(chances)) for each in beside]
     people = np.full((len(chances), 1), math.sqrt(people_weight))
-    blocks = [root * np.hstack([*(mean for mean, _ in means), people])]
-    sizes = [root * np.hstack([*(size for _, size in means), people])]
-    least = sum(width[: len(parts)]) + 1
-    rounding = 0.0
-    if beside and len(chances) > least:  # all but the means of parts is the same in every component
-        inside = np.hstack([*(mean for mean, _ in means[: len(parts)]), np.ones_like(people)])
-        R = np.linalg.qr(root * inside)[1]
-        same = np.append(np.concatenate([mean[0] for mean, _ in means[len(parts) :]]), people[0])
-        blocks = [np.hstack([R[:, : least - 1], R[:, least - 1 :] * same])]
-        rounding = 16.0 * least * (len(chances) + 4) * _UNIT
-        sizes = [np.full(blocks[0].shape, np.linalg.norm(sizes[0]) / math.sqrt(blocks[0].size))]
-    for q, (mean, size) in enumerate(means):
-        around = ((0, 0), (sum(width[:q]), sum(width[q + 1 :]) + 1))
-        if q < len(parts):
-            rows, doubts = parts[q].scattered(chances, mean, size)
-        else:
-            rows, doubts = _scattered(beside[q - len(parts)], mean[0], size[0])
-        blocks.append(np.pad(rows, around))
-        sizes.append(np.pad(doubts, around))
-    most = max((len(each.counts) for each in parts), default=0)
-    most = max([most, *(len(each.chances) for each in beside)])
-    doubt = max([0.0, *(each.doubt for each in parts), *(each.doubt for each in beside)])
-    doubt += rounding + 4.0 * (most + 4) * _UNIT
-    return _nuclear(np.vstack(blocks), np.vstack(sizes), doubt)
-
-
-def _mean(law: Beside, components: int) -> tuple[Array, Array]:
-    """The mean of a law beside, once for each component, and its size."""
-    mean, size = law.chances @ law.points, law.chances @ np.abs(law.points)
-    return np.tile(mean, (components, 1)), np.tile(size, (components, 1))
-
-
-def _scattered(law: Beside, mean: Array, size: Array) -> tuple[Array, Array]:
-    """Rows whose squares add up to the covariance of a law beside, and their sizes."""
-    root = np.sqrt(law.chances)[:, None]
-    rows = np.vstack([root * (law.points - mean), law.alone])
-    return rows, np.vstack([root * (np.abs(law.points) + size), np.abs(law.alone)])
+    root = np.sqrt(chances)[:, None]
+    means = np.hstack([*(each.mean for each in columns), people])
+    top, sizes = root * means, root * np.hstack([*(each.size for each in columns), people])
+    rounding, moving = 0.0, sum(each.mean.shape[1] for each in own)
+    if beside and len(chances) > moving + 1:  # all but the means of parts is the same in every component
+        R = np.linalg.qr(root * np.hstack([means[:, :moving], np.ones_like(people)]))[1]
+        top = np.hstack([R[:, :moving], R[:, moving:] * means[0, moving:]])
+        rounding = 16.0 * (moving + 1) * (len(chances) + 4) * _UNIT
+        sizes = np.full(top.shape, np.linalg.norm(sizes) / math.sqrt(top.size))
+    around = ((0, 0), (0, 1))
+    rows = np.vstack([top, np.pad(block_diag(*(each.rows for each in columns)), around)])
+    sizes = np.vstack([sizes, np.pad(block_diag(*(each.row_sizes for each in columns)), around)])
+    doubt = max((each.doubt for each in columns), default=0.0)
+    doubt += rounding + 4.0 * (max((each.types for each in columns), default=0) + 4) * _UNIT
+    return _nuclear(rows, sizes, doubt)
 
 
 def _nuclear(rows: Array, sizes: Array, doubt: float) -> float:

@@ -140,13 +140,9 @@ def root_rows(rows: Array) -> Array:
 def subsets(columns: int, most: int) -> Array:
     """All vertices of {0, 1}^columns, one a row; refuses more than `most`."""
     if 2**columns > most:
-        raise PlanError(
-            f"{columns} columns with weights of their own",
-            f"at most {most} records are visited",
-            "give all columns the same weight",
-            code="too-many-vertices-of-moments",
-            columns=columns,
-        )
+        what, rule = f"{columns} columns with weights of their own", f"at most {most} records are visited"
+        remedy = "give all columns the same weight"
+        raise PlanError(what, rule, remedy, code="too-many-vertices-of-moments", columns=columns)
     return np.array([[(v >> j) & 1 for j in range(columns)] for v in range(2**columns)], float).reshape(-1, columns)
 
 

@@ -21,7 +21,7 @@ from gaussmith.domains.moment_bounds import proven_moments
 from gaussmith.domains.moment_strategies import isotropic_moments, solved_moments, solved_replaced_moments
 from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy, Way, try_ways
 from gaussmith.domains.workloads import Workload
-from gaussmith.errors import DomainError, PlanError, damaged_plan, nearest
+from gaussmith.errors import DomainError, damaged_plan
 from gaussmith.numerics.exact import Array, Integers, Words, fraction_up, norm_upward, sqrt_downward, sqrt_upward
 from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.matrices import Dense, Matrix
@@ -356,13 +356,10 @@ class Moments(Domain):
     ) -> None:
         box = bounds if isinstance(bounds, Box) else Box(bounds)
         if box.dimension > MAX_COLUMNS:
-            raise DomainError(
-                f"moments of {box.dimension} columns",
-                f"at most {MAX_COLUMNS} columns have their squares and products released together",
-                "ask for fewer columns, or in several questions",
-                code="too-many-columns-of-moments",
-                columns=box.dimension,
-            )
+            what = f"moments of {box.dimension} columns"
+            rule = f"at most {MAX_COLUMNS} columns have their squares and products released together"
+            remedy = "ask for fewer columns, or in several questions"
+            raise DomainError(what, rule, remedy, code="too-many-columns-of-moments", columns=box.dimension)
         rule, remedy = "squares are measured from a share of the largest one", "write around=0.15"
         around = check_number("around", around, low=0, high=1, rule=rule, remedy=remedy, error=DomainError)
         object.__setattr__(self, "box", box)
@@ -463,18 +460,7 @@ class Moments(Domain):
 
     def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         """The middle of the bounds, or what `missing` says."""
-        values = self.box.centre.copy()
-        known = [self.box.name(j) for j in range(self.columns_count)]
-        for name, value in missing.items():
-            if name not in known:
-                what, rule = f"missing={{{name!r}: …}}", "it must name a column of the domain"
-                raise PlanError(what, rule, nearest(name, known), code="missing-names-no-column", column=name)
-            j = known.index(name)
-            low, high = float(self.box.lower[j]), float(self.box.upper[j])
-            rule, remedy = f"it must lie within the bounds {low:g} and {high:g}", "choose a value inside them"
-            what = f"missing={{{name!r}}}"
-            values[j] = check_number(what, value, low=low, high=high, rule=rule, remedy=remedy, error=PlanError)
-        return values
+        return self.box.replaced(self.box.centre, missing)
 
     # -- privacy ----------------------------------------------------------------------------------------------------
 
@@ -544,29 +530,21 @@ def _pairs(products: Any, box: Box) -> Pairs:
         return tuple(itertools.combinations_with_replacement(range(d), 2))
     if products == "squares":
         return tuple((j, j) for j in range(d))
-    found: set[tuple[int, int]] = set()
-    listed = [] if isinstance(products, str) or not isinstance(products, Sequence) else list(products)
-    if not listed:
-        raise DomainError(
-            f"products={products!r}"[:120],
-            'it is "all", "squares" or a list of pairs of columns',
-            'write products="all", or [("age", "bmi")]',
-            code="products-not-listed",
-            products=products,
-        )
-    for pair in listed:
-        named = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
-        places = [_place(each, names) for each in pair] if named else [-1]
-        if min(places) < 0:
-            raise DomainError(
-                f"product {pair!r}"[:120],
-                f"it must be two of the columns {', '.join(names[:8])}",
-                "name two columns; a column and itself for its square",
-                code="product-of-unknown-columns",
-                pair=pair,
-            )
-        found.add((min(places), max(places)))
-    return tuple(sorted(found))
+    if isinstance(products, str) or not isinstance(products, Sequence) or not products:
+        what, rule = f"products={products!r}"[:120], 'it is "all", "squares" or a list of pairs of columns'
+        remedy = 'write products="all", or [("age", "bmi")]'
+        raise DomainError(what, rule, remedy, code="products-not-listed", products=products)
+    return tuple(sorted({_pair(each, names) for each in products}))
+
+
+def _pair(pair: Any, names: Sequence[str]) -> tuple[int, int]:
+    named = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+    places = sorted(_place(each, names) for each in pair) if named else [-1]
+    if places[0] < 0:
+        what, rule = f"product {pair!r}"[:120], f"it must be two of the columns {', '.join(names[:8])}"
+        remedy = "name two columns; a column and itself for its square"
+        raise DomainError(what, rule, remedy, code="product-of-unknown-columns", pair=pair)
+    return places[0], places[1]
 
 
 def _place(given: Any, names: Sequence[str]) -> int:

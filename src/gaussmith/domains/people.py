@@ -331,12 +331,9 @@ class People(Domain):
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
         if problem.features.matrix is not None and not problem.secret_count:
-            raise PlanError(
-                "a matrix of answers of people with rows under replace-one",
-                "it is solved under add-remove",
-                "leave neighbours out, or ask for sums",
-                code="matrix-of-people-under-replace-one",
-            )
+            what, rule = "a matrix of answers of people with rows under replace-one", "it is solved under add-remove"
+            remedy = "leave neighbours out, or ask for sums"
+            raise PlanError(what, rule, remedy, code="matrix-of-people-under-replace-one")
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         if problem.features.matrix is not None:  # closed forms read each coordinate by itself

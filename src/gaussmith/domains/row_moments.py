@@ -69,12 +69,10 @@ class RowMoments(Moments):
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)
         if not problem.secret_count:
-            raise PlanError(
-                "variances, covariances or a regression over rows under replace-one",
-                "the number of people is public there, and that of their rows is not",
-                f"leave neighbours out, or write {setting('mean_of', 'units')}",
-                code="row-moments-under-replace-one",
-            )
+            what = "variances, covariances or a regression over rows under replace-one"
+            rule = "the number of people is public there, and that of their rows is not"
+            remedy = f"leave neighbours out, or write {setting('mean_of', 'units')}"
+            raise PlanError(what, rule, remedy, code="row-moments-under-replace-one")
 
     def _solved(self, problem: Problem[Moments], gap: float | None = None) -> Candidate:
         found = super()._solved(problem, gap)

@@ -197,13 +197,9 @@ def _those_that_fit(ways: Sequence[Way]) -> list[Candidate]:
 def check_name(name: str) -> None:
     """Refuse the name of a shape that is not private as claimed."""
     if name.replace("-", "_") in ("rank_one", "r1smg"):
-        raise PlanError(
-            f"shape={name!r}",
-            "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
-            "leave out shape=; gaussmith.papers.rank_one is there to study it",
-            code="shape-not-private",
-            shape=name,
-        )
+        what, rule = f"shape={name!r}", "the rank-one singular mechanism is not private as claimed (docs/errata.md)"
+        remedy = "leave out shape=; gaussmith.papers.rank_one is there to study it"
+        raise PlanError(what, rule, remedy, code="shape-not-private", shape=name)
 
 
 def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> PlanError:
@@ -340,26 +336,31 @@ def has_standard_shape(problem: Problem[Domain]) -> bool:
 
 def standard_reach(problem: Problem[Domain]) -> float | None:
     """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
-    domain, features, secret = problem.domain, problem.features, problem.secret_count
-    if domain.has_products:
+    if problem.domain.has_products:
         return None
-    if not domain.compared_by_norm:
-        W, root = problem.rows, np.sqrt(features.weights)
-        reach = np.abs(W) @ domain.radius
-        reach = np.abs(W @ domain.centre) + reach if secret else 2 * reach
-        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
+    try:
+        square = _square_of_marks(problem) if problem.domain.compared_by_norm else _square_of_bounds(problem)
+    except PlanError:  # too many records to visit
+        return None
+    return float(np.sqrt(square + problem.secret_count_weight))
+
+
+def _square_of_bounds(problem: Problem[Domain]) -> float:
+    W, domain = problem.rows, problem.domain
+    reach = np.abs(W) @ domain.radius
+    reach = np.abs(W @ domain.centre) + reach if problem.secret_count else 2 * reach
+    return float(problem.features.weights @ (reach * reach))
+
+
+def _square_of_marks(problem: Problem[Domain]) -> float:
+    domain, features, secret = problem.domain, problem.features, problem.secret_count
     if (work := features.marginals) is not None:  # a record is in one cell of each
         asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
-        square = sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked)
-    elif (runs := features.runs) is not None:
+        return sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked)
+    if (runs := features.runs) is not None:
         alone = secret or free_marks(domain) is not None
-        square = largest_of_runs(*runs.places, runs.cells, features.weights, pairs=not secret, alone=alone)
-    else:
-        try:
-            square = domain.sensitivity(_answers_of_core(problem), problem.neighbours) ** 2
-        except PlanError:  # too many records to visit
-            return None
-    return float(np.sqrt(square + problem.secret_count_weight))
+        return largest_of_runs(*runs.places, runs.cells, features.weights, pairs=not secret, alone=alone)
+    return domain.sensitivity(_answers_of_core(problem), problem.neighbours) ** 2
 
 
 def _answers_of_core(problem: Problem[Domain]) -> Matrix:
@@ -381,12 +382,8 @@ def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     """Weight of each coordinate, where it is measured from, and the weight of the count (0: no row for it)."""
     asked, d = problem.features, problem.domain.dimension
     if asked.matrix is not None:
-        raise PlanError(
-            "noise on each coordinate for a matrix of answers",
-            "this shape needs sums or means",
-            "leave out shape=",
-            code="coordinatewise-matrix",
-        )
+        what, rule = "noise on each coordinate for a matrix of answers", "this shape needs sums or means"
+        raise PlanError(what, rule, "leave out shape=", code="coordinatewise-matrix")
     omega = problem.coordinate_weights
     if not problem.secret_count:
         return omega, np.zeros(d), 0.0

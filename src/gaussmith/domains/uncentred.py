@@ -59,6 +59,11 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
             rule, remedy = f"there must be 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
             raise DomainError(f"{given} {what}s", rule, remedy, code="too-many-labels", number=given, kind=what)
         return int(given), None
+    labels = _listed_labels(what, given)
+    return len(labels), labels
+
+
+def _listed_labels(what: str, given: Any) -> tuple[Label, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         rule, remedy = f"give a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
         raise DomainError(f"{what}s = {given!r}"[:120], rule, remedy, code="labels-not-listed", labels=given, kind=what)
@@ -68,27 +73,20 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
             f"no {what}s", f"there must be at least one {what}", f"list the {what}s", code="no-labels", kind=what
         )
     for label in labels:
-        if not isinstance(label, str | int | float) or label != label:
-            raise DomainError(
-                f"{what} {label!r}"[:120],
-                "a label must be text, a number or a boolean",
-                "write it as text",
-                code="label-of-unknown-type",
-                label=label,
-                kind=what,
-            )
-        check_text(what, label)
+        check_label(what, label)
     if len({(isinstance(x, str), x) for x in labels}) < len(labels):
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
-        raise DomainError(
-            f"{what} {double!r} is declared twice",
-            f"every {what} needs its own label",
-            "leave one out",
-            code="label-twice",
-            label=double,
-            kind=what,
-        )
-    return len(labels), labels
+        told, rule = f"{what} {double!r} is declared twice", f"every {what} needs its own label"
+        raise DomainError(told, rule, "leave one out", code="label-twice", label=double, kind=what)
+    return labels
+
+
+def check_label(what: str, label: object) -> None:
+    """Refuse a label that no engine can compare."""
+    if not isinstance(label, str | int | float) or label != label:
+        told, rule = f"{what} {label!r}"[:120], "a label must be text, a number or a boolean"
+        raise DomainError(told, rule, "write it as text", code="label-of-unknown-type", label=label, kind=what)
+    check_text(what, label)
 
 
 def check_text(what: str, label: object) -> None:
@@ -179,12 +177,8 @@ class Uncentred(Domain):
 
     def check(self, problem: Problem[Any]) -> None:
         if problem.features.centred.any():
-            raise PlanError(
-                "means of records that are counted",
-                "counts, points and sparse vectors can only be summed",
-                "ask for the sums and count=True, and divide",
-                code="means-of-counted-records",
-            )
+            what, rule = "means of records that are counted", "counts, points and sparse vectors can only be summed"
+            raise PlanError(what, rule, "ask for the sums and count=True, and divide", code="means-of-counted-records")
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         found = self.shapes(problem, search)

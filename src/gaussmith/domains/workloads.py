@@ -15,7 +15,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol, overload
@@ -325,15 +325,7 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
     if not sizes or not whole:
         rule = "it must list the number of values of each attribute"
         raise PlanError(f"shape={shape!r}"[:120], rule, "write [10, 5, 2]", code="shape-malformed", shape=shape)
-    listed: list[Way] = []
-    for way in [ways] if isinstance(ways, int) else list(ways):
-        if is_whole(way):
-            if not 0 <= way <= len(sizes):
-                rule, remedy = f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}"
-                raise PlanError(f"ways={way}", rule, remedy, code="ways-out-of-range", ways=way, attributes=len(sizes))
-            listed += itertools.combinations(range(len(sizes)), int(way))
-        else:
-            listed.append(_way(way, len(sizes)))
+    listed = [each for way in ([ways] if isinstance(ways, int) else ways) for each in _ways(way, len(sizes))]
     if not listed:
         rule = "a workload has at least one answer"
         raise PlanError("no marginals", rule, "write ways=2, or list attributes", code="no-marginals")
@@ -381,6 +373,16 @@ def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
 def _cells(cells: Any) -> int:
     rule = f"a workload is over a whole number of cells, from 1 to {MAX_ANSWERS:,}"
     return check_whole("cells", cells, 1, MAX_ANSWERS, rule=rule, remedy="write 1024", error=PlanError)
+
+
+def _ways(way: Any, attributes: int) -> Iterable[Way]:
+    """The tables that a number of attributes stands for, or the one that lists them."""
+    if not is_whole(way):
+        return [_way(way, attributes)]
+    if not 0 <= way <= attributes:
+        rule, remedy = f"there are {attributes} attributes", f"write 0 … {attributes}"
+        raise PlanError(f"ways={way}", rule, remedy, code="ways-out-of-range", ways=way, attributes=attributes)
+    return itertools.combinations(range(attributes), int(way))
 
 
 def _way(way: Any, attributes: int) -> Way:

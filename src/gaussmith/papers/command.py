@@ -126,12 +126,8 @@ def _over(text: str) -> tuple[str, list[float]]:
 def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
     chosen = [kind for kind in KINDS if getattr(arguments, kind)]
     if len(chosen) != 1:
-        raise RequestError(
-            " ".join(f"--{kind}" for kind in chosen) or "no domain",
-            "a comparison is about one kind of record",
-            "write for example --box 0:1 --dimension 16",
-            code="not-one-domain-compared",
-        )
+        what, rule = " ".join(f"--{kind}" for kind in chosen) or "no domain", "a comparison is about one kind of record"
+        raise RequestError(what, rule, "write for example --box 0:1 --dimension 16", code="not-one-domain-compared")
     make = {"box": _box, "ball": _ball, "sd": _gaussian, "counts": _counts, "sparse": _sparse, "votes": _votes}
 
     def compare(numbers: dict[str, float]) -> Comparison:
@@ -179,13 +175,8 @@ def _box(arguments: Namespace, numbers: dict[str, float]) -> Any:
     if len(pairs) == 1:
         pairs = pairs * _whole(numbers, "dimension")
     elif numbers.get("dimension", len(pairs)) != len(pairs):
-        raise RequestError(
-            f"--dimension together with {len(pairs)} boxes",
-            "several --box flags give one box per coordinate",
-            "leave out --dimension",
-            code="dimension-beside-boxes",
-            boxes=len(pairs),
-        )
+        what, rule = f"--dimension together with {len(pairs)} boxes", "several --box flags give one box per coordinate"
+        raise RequestError(what, rule, "leave out --dimension", code="dimension-beside-boxes", boxes=len(pairs))
     return Box([low for low, _ in pairs], [high for _, high in pairs])
 
 

@@ -64,13 +64,10 @@ class Asked:
 def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
     """Factories for every entry that fits the domain, by name; an entry that refuses says why when it is made."""
     if not isinstance(domain, Domain) or domain.kind not in _KINDS:
-        raise PlanError(
-            f"domain of type {type(domain).__name__}",
-            "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data",
-            "give a gaussmith.Box, for example",
-            code="domain-not-compared",
-            type=type(domain).__name__,
-        )
+        what = f"domain of type {type(domain).__name__}"
+        rule = "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data"
+        remedy = "give a gaussmith.Box, for example"
+        raise PlanError(what, rule, remedy, code="domain-not-compared", type=type(domain).__name__)
     return _KINDS[domain.kind](domain, asked)
 
 
@@ -304,13 +301,10 @@ def compare(
     """
     guarantee = guarantee if guarantee is not None else Guarantee(epsilon=epsilon, delta=delta)
     if guarantee.epsilon is None or guarantee.delta is None:
-        raise PlanError(
-            f"guarantee {guarantee}",
-            "published mechanisms are compared at an ε and a δ, because their theorems are stated for both",
-            "write epsilon=1, delta=1e-6",
-            code="comparison-without-epsilon-and-delta",
-            guarantee=guarantee,
-        )
+        what = f"guarantee {guarantee}"
+        rule = "published mechanisms are compared at an ε and a δ, because their theorems are stated for both"
+        remedy = "write epsilon=1, delta=1e-6"
+        raise PlanError(what, rule, remedy, code="comparison-without-epsilon-and-delta", guarantee=guarantee)
     asked = Asked(guarantee.epsilon, guarantee.delta, check(neighbours))
     makers = candidates(domain, asked)
     from gaussmith.planning.planner import plan
@@ -409,13 +403,10 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
 
         content = render(spec(), suffix, page)
     else:
-        raise PlanError(
-            f"file {without_secrets(target.name)!r}",
-            "its suffix says what to write: .png, .svg, .html, .json or .csv",
-            "rename it, for example to comparison.png",
-            code="unknown-chart-suffix",
-            file=without_secrets(target.name),
-        )
+        what = f"file {without_secrets(target.name)!r}"
+        rule = "its suffix says what to write: .png, .svg, .html, .json or .csv"
+        remedy = "rename it, for example to comparison.png"
+        raise PlanError(what, rule, remedy, code="unknown-chart-suffix", file=without_secrets(target.name))
     try:
         if isinstance(content, bytes):
             target.write_bytes(content)
@@ -423,13 +414,9 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
             target.write_text(content, encoding="utf-8")
     except OSError as error:
         said = f"file {without_secrets(target)!r}"
-        raise PlanError(
-            said,
-            f"it cannot be written: {error.strerror}",
-            "choose a path you can write to",
-            code="chart-not-written",
-            reason=error.strerror,
-        ) from None
+        what, rule = said, f"it cannot be written: {error.strerror}"
+        remedy = "choose a path you can write to"
+        raise PlanError(what, rule, remedy, code="chart-not-written", reason=error.strerror) from None
     return target
 
 

@@ -44,7 +44,7 @@ def correlated(
     array([2.5, 2.5])
     """
     d = check_dimension(dimension)
-    low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
+    low, high = _bounds("lower", lower, d), _bounds("upper", upper, d)
     if not (low < high).all():
         rule = "each lower bound must be below its upper bound"
         raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
@@ -59,12 +59,8 @@ def correlated(
             raise DomainError(what, rule, "leave out the bounds", code="printed-form-with-bounds")
         share = 2 * math.sqrt(math.sqrt(d + 1) / 4)
     if count and not share:
-        raise DomainError(
-            "count=True for a box around zero",
-            "its noise shares no part with the count",
-            "use gaussmith.plan(…, count=True)",
-            code="count-of-box-around-zero",
-        )
+        what, rule = "count=True for a box around zero", "its noise shares no part with the count"
+        raise DomainError(what, rule, "use gaussmith.plan(…, count=True)", code="count-of-box-around-zero")
     scales, share = scales / claimed.mu * UP, share / claimed.mu * UP
     shares = c * share
     if count:

@@ -146,13 +146,7 @@ def check_vector(name: str, values: Any, positive: bool = True) -> Array:
         raise DomainError(what, rule, "give a list", code="not-a-finite-vector", name=name, values=values)
     if positive and not (vector > 0).all():
         j = int(np.argmin(vector))
-        raise DomainError(
-            f"{name}[{j}]={vector[j]:g}",
-            f"each number in {name} must be above 0",
-            "leave out coordinates that never vary: they need no noise",
-            code="vector-entry-not-positive",
-            name=name,
-            index=j,
-            value=vector[j],
-        )
+        what, rule = f"{name}[{j}]={vector[j]:g}", f"each number in {name} must be above 0"
+        remedy = "leave out coordinates that never vary: they need no noise"
+        raise DomainError(what, rule, remedy, code="vector-entry-not-positive", name=name, index=j, value=vector[j])
     return vector

@@ -100,25 +100,19 @@ class GaussianData(Domain):
         normal: bool = False,
     ) -> None:
         if mean is None or sd is None or dimension is not None or normal:
-            raise DomainError(
-                "GaussianData with some of mean, sd, dimension and normal",
-                "mean and sd go together; dimension and normal are for data of which neither is known",
-                "write GaussianData(mean=[170, 70], sd=[10, 15]), or GaussianData(dimension=2, rows=4000)",
-                code="gaussian-data-half-known",
-            )
+            what = "GaussianData with some of mean, sd, dimension and normal"
+            rule = "mean and sd go together; dimension and normal are for data of which neither is known"
+            remedy = "write GaussianData(mean=[170, 70], sd=[10, 15]), or GaussianData(dimension=2, rows=4000)"
+            raise DomainError(what, rule, remedy, code="gaussian-data-half-known")
         spread = _numbers("sd", sd)
         d = spread.size
         centre = _spread_out("mean", mean, d)
-        if not ((spread > 1e-150) & (spread < 1e150)).all():
-            j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
-            raise DomainError(
-                f"sd[{j}]={spread[j]:g}",
-                "a standard deviation must be between 1e-150 and 1e150",
-                "leave out coordinates that never vary; a rough estimate of the others is enough",
-                code="sd-out-of-range",
-                index=j,
-                sd=spread[j],
-            )
+        inside = (spread > 1e-150) & (spread < 1e150)
+        if not inside.all():
+            j = int(np.argmin(inside))
+            what, rule = f"sd[{j}]={spread[j]:g}", "a standard deviation must be between 1e-150 and 1e150"
+            remedy = "leave out coordinates that never vary; a rough estimate of the others is enough"
+            raise DomainError(what, rule, remedy, code="sd-out-of-range", index=j, sd=spread[j])
         if not (np.abs(centre) < 1e150).all():
             rule = "its numbers must be finite and below 1e150"
             raise DomainError("mean", rule, "give one number per coordinate", code="mean-not-finite")
@@ -128,27 +122,22 @@ class GaussianData(Domain):
             raise DomainError("mean_within", rule, "leave it out if it is not known", code="mean-within-negative")
         rule = "it is an estimate of the number of records, from 1 to 1e15"
         rows = check_number("rows", rows, low=1, below=1e15, rule=rule, remedy="write rows=10_000", error=DomainError)
-        if isinstance(clip, str):
-            if clip != "best":
-                rule = 'it must be "best" or a fraction of the records'
-                raise DomainError(f"clip={clip!r}", rule, 'write clip="best"', code="unknown-clip", clip=clip)
-        else:
-            rule, remedy = "a fraction must lie between 0 and 1", 'write clip="best", or 1e-4'
-            clip = check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
         if scaling not in SCALINGS:
             what, rule = f"scaling={scaling!r}", "there is no such scaling"
             raise DomainError(what, rule, nearest(str(scaling), SCALINGS), code="unknown-scaling", scaling=scaling)
         names = check_coordinate_names(names, d)
-        set_field = object.__setattr__
-        for name, array in (("centre", centre), ("sd", spread), ("mean_within", within)):
-            if array is not None:
-                array.flags.writeable = False
-            set_field(self, name, array)
-        set_field(self, "rows", rows)
-        set_field(self, "clip", clip)
-        set_field(self, "scaling", scaling)
-        set_field(self, "names", tuple(map(str, names)) if names is not None else None)
-        set_field(self, "half_axes", None)
+        fields = {
+            "centre": _kept(centre),
+            "sd": _kept(spread),
+            "mean_within": within if within is None else _kept(within),
+            "rows": rows,
+            "clip": _read_clip(clip),
+            "scaling": scaling,
+            "names": None if names is None else tuple(map(str, names)),
+            "half_axes": None,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def clipped_to(self, half_axes: Array) -> GaussianData:
         """The same domain with the ellipsoid chosen by a plan."""
@@ -334,6 +323,22 @@ class GaussianData(Domain):
         )
 
 
+def _kept(array: Array) -> Array:
+    """The same array, which nobody changes any more."""
+    array.flags.writeable = False
+    return array
+
+
+def _read_clip(clip: Any) -> str | float:
+    if not isinstance(clip, str):
+        rule, remedy = "a fraction must lie between 0 and 1", 'write clip="best", or 1e-4'
+        return check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
+    if clip != "best":
+        what, rule = f"clip={clip!r}", 'it must be "best" or a fraction of the records'
+        raise DomainError(what, rule, 'write clip="best"', code="unknown-clip", clip=clip)
+    return clip
+
+
 def _numbers(name: str, values: Any) -> Array:
     try:
         array = np.atleast_1d(np.array(values, dtype=float))
@@ -408,12 +413,10 @@ class UnknownGaussianData(GaussianData):
         object.__setattr__(self, "normal", normal)
 
     def check(self, problem: Problem[Any]) -> None:
-        raise PlanError(
-            "Gaussian data of which nothing is known",
-            "only the mean of whole vectors is planned, in stages and without groups",
-            "write gaussmith.papers.plan_vectors(domain, guarantee), or give mean and sd",
-            code="unknown-data-in-one-stage",
-        )
+        what = "Gaussian data of which nothing is known"
+        rule = "only the mean of whole vectors is planned, in stages and without groups"
+        remedy = "write gaussmith.papers.plan_vectors(domain, guarantee), or give mean and sd"
+        raise PlanError(what, rule, remedy, code="unknown-data-in-one-stage")
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"kind": self.kind, "dimension": self.dimension, "rows": self.rows}

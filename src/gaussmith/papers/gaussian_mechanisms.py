@@ -33,13 +33,9 @@ def classic(
     sensitivity = check_positive("sensitivity", sensitivity)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     if epsilon >= 1:
-        raise GuaranteeError(
-            f"epsilon={epsilon:g}",
-            "the classic theorem is proved for ε < 1 only",
-            "use gaussmith.papers.classic, which is exact for every ε and never noisier",
-            code="epsilon-beyond-classic-theorem",
-            epsilon=epsilon,
-        )
+        what, rule = f"epsilon={epsilon:g}", "the classic theorem is proved for ε < 1 only"
+        remedy = "use gaussmith.papers.classic, which is exact for every ε and never noisier"
+        raise GuaranteeError(what, rule, remedy, code="epsilon-beyond-classic-theorem", epsilon=epsilon)
     sigma = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon * UP
     return GaussianEntry(
         name="classic Gaussian",

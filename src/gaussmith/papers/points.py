@@ -122,13 +122,10 @@ class Points(Uncentred):
         except (TypeError, ValueError):
             given = np.zeros((0, 0, 0))
         if given.ndim != 2 or 0 in given.shape or not np.isfinite(given).all():
-            raise DomainError(
-                f"points of shape {given.shape}",
-                "one row per point, one column per coordinate, finite numbers",
-                "give an array such as [[0, 0], [1, 5]]",
-                code="points-malformed",
-                shape=given.shape,
-            )
+            what = f"points of shape {given.shape}"
+            rule = "one row per point, one column per coordinate, finite numbers"
+            remedy = "give an array such as [[0, 0], [1, 5]]"
+            raise DomainError(what, rule, remedy, code="points-malformed", shape=given.shape)
         if len(np.unique(given, axis=0)) < len(given):
             raise DomainError(
                 "a point listed twice", "every point must be listed once", "leave one out", code="point-twice"

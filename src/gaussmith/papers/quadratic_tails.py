@@ -50,13 +50,10 @@ def bernstein(weights: npt.ArrayLike, tail: float) -> float:
     L = -math.log(quadratic_forms.check_tail(tail))
     limit = V / (16 * top * top)
     if L > limit:
-        raise DomainError(
-            f"tail={tail:g} for Bernstein's bound",
-            f"with these weights lemma 3.2 holds for tails from {math.exp(-limit):.3g}: ln(1/tail) ≤ Σλ²/(8 max λ²)",
-            "use Laurent–Massart's bound (laurent_massart), which holds for any tail, or the exact quantile",
-            code="tail-below-bernstein",
-            tail=tail,
-        )
+        what = f"tail={tail:g} for Bernstein's bound"
+        rule = f"with these weights lemma 3.2 holds for tails from {math.exp(-limit):.3g}: ln(1/tail) ≤ Σλ²/(8 max λ²)"
+        remedy = "use Laurent–Massart's bound (laurent_massart), which holds for any tail, or the exact quantile"
+        raise DomainError(what, rule, remedy, code="tail-below-bernstein", tail=tail)
     return m + 2 * math.sqrt(V * L)
 
 
@@ -118,13 +115,10 @@ def uncentred_bernstein(weights: npt.ArrayLike, tail: float) -> float:
     L = -math.log(quadratic_forms.check_tail(tail))
     limit = 2 * V / (m * m)
     if L > limit:
-        raise DomainError(
-            f"tail={tail:g} for the uncentred rule",
-            f"with these weights the condition printed in the report asks for tails from {math.exp(-limit):.3g}",
-            "use bernstein, laurent_massart, or the exact quantile",
-            code="tail-below-uncentred-rule",
-            tail=tail,
-        )
+        what = f"tail={tail:g} for the uncentred rule"
+        rule = f"with these weights the condition printed in the report asks for tails from {math.exp(-limit):.3g}"
+        remedy = "use bernstein, laurent_massart, or the exact quantile"
+        raise DomainError(what, rule, remedy, code="tail-below-uncentred-rule", tail=tail)
     return 4 * math.sqrt(V * L)
 
 
@@ -186,12 +180,10 @@ def imhof_tail(weights: npt.ArrayLike, value: float, error: float = 1e-6) -> flo
     step = 4 * math.pi / max(q, laurent_massart(lam, error / 2))
     nodes = math.exp(min(log_end - math.log(step), 60.0))
     if nodes > MAX_NODES:
-        raise DomainError(
-            f"{len(lam)} weights and error={error:g}",
-            f"Imhof's integral would take {nodes:.2g} nodes: its integrand falls like u^−{1 + k:g}",
-            "use gaussmith.numerics.quadratic_forms.tail, which takes about sixty",
-            code="imhof-too-slow",
-        )
+        what = f"{len(lam)} weights and error={error:g}"
+        rule = f"Imhof's integral would take {nodes:.2g} nodes: its integrand falls like u^−{1 + k:g}"
+        remedy = "use gaussmith.numerics.quadratic_forms.tail, which takes about sixty"
+        raise DomainError(what, rule, remedy, code="imhof-too-slow")
     total = 0.0
     for first in range(0, math.ceil(nodes) + 1, _CHUNK):
         u = step * (np.arange(first, min(first + _CHUNK, math.ceil(nodes) + 1)) + 0.5)

@@ -152,12 +152,10 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
     """
     M = check_dimension(dimension)
     if M <= 2:
-        raise DomainError(
-            f"dimension={M}",
-            "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
-            "use gaussmith.papers.classic, which has no such limit",
-            code="rank-one-dimension-too-small",
-        )
+        what = f"dimension={M}"
+        rule = "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)"
+        remedy = "use gaussmith.papers.classic, which has no such limit"
+        raise DomainError(what, rule, remedy, code="rank-one-dimension-too-small")
     sensitivity = check_positive("sensitivity", sensitivity)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     variance = sensitivity**2 * claimed_factor(M, float(epsilon), float(delta))
@@ -175,13 +173,10 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
     log_base = math.log(delta) + math.lgamma((M - 1) / 2) - math.log(math.pi) / 2 - math.lgamma(M / 2)
     exponent = -2 / (M - 2) * log_base
     if exponent > 600:
-        raise DomainError(
-            f"delta={delta:g} for {M} coordinates",
-            "the variance that the rank-one mechanism claims is too large for a double",
-            "use a larger δ, or gaussmith.papers.classic",
-            code="rank-one-variance-too-large",
-            delta=delta,
-        )
+        what = f"delta={delta:g} for {M} coordinates"
+        rule = "the variance that the rank-one mechanism claims is too large for a double"
+        remedy = "use a larger δ, or gaussmith.papers.classic"
+        raise DomainError(what, rule, remedy, code="rank-one-variance-too-large", delta=delta)
     return 2 / epsilon * math.exp(exponent)
 
 

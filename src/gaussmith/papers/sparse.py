@@ -322,14 +322,10 @@ class SparseSum(Listed):
         except (TypeError, ValueError, OverflowError):
             given = np.full(1, np.nan)
         if given.shape not in ((), (size,)) or not ((given > 1e-100) & (given < 1e100)).all():
-            raise DomainError(
-                f"bound={bound!r}"[:120],
-                f"it must be a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
-                "give the largest absolute value that should count in full",
-                code="sparse-bound-out-of-range",
-                bound=bound,
-                size=size,
-            )
+            what = f"bound={bound!r}"[:120]
+            rule = f"it must be a number between 1e-100 and 1e100, or {size} of them, one per coordinate"
+            remedy = "give the largest absolute value that should count in full"
+            raise DomainError(what, rule, remedy, code="sparse-bound-out-of-range", bound=bound, size=size)
         bounds = np.broadcast_to(given, (size,)).copy()
         bounds.flags.writeable = False
         object.__setattr__(self, "dimension", size)

@@ -66,17 +66,18 @@ class Sweep:
     @property
     def remarks(self) -> list[str]:
         """What the marks mean, and where and why mechanisms do not apply."""
-        rows = [row for c in self.comparisons for row in c.rows]
-        told = []
-        if any(row.applies and row.sound == "no" for row in rows):
-            told.append(f"{MARK.strip()} not private as claimed; its error is shown as claimed")
-        for name, found in self._by_mechanism():
-            missing = [v for v, row in zip(self.values, found, strict=True) if row is None or not row.applies]
-            why = "; ".join(dict.fromkeys(row.note for row in found if row and not row.applies and row.note))
-            if missing and why:
-                where = "" if len(missing) == len(self.values) else f" at {self.over} = {_listed(missing)}"
-                told.append(f"{name} does not apply{where}: {why}")
+        rows = dict(self._by_mechanism())
+        unsound = [f"{MARK.strip()} not private as claimed; its error is shown as claimed"]
+        told = unsound if any(map(_is_unsound, rows.values())) else []
+        told += [text for name, found in rows.items() if (text := self._gaps(name, found))]
         return [*told, *dict.fromkeys(note for c in self.comparisons for note in c.notes)]
+
+    def _gaps(self, name: str, found: Sequence[Row | None]) -> str:
+        """Where and why a mechanism does not apply; empty where nothing is to be said."""
+        missing = [v for v, row in zip(self.values, found, strict=True) if row is None or not row.applies]
+        why = "; ".join(dict.fromkeys(row.note for row in found if row and not row.applies and row.note))
+        where = "" if len(missing) == len(self.values) else f" at {self.over} = {_listed(missing)}"
+        return f"{name} does not apply{where}: {why}" if missing and why else ""
 
     def lines(self) -> list[list[str]]:
         """The table: a line per mechanism that applies somewhere, a column per value."""
@@ -150,16 +151,18 @@ def _listed(values: Sequence[float]) -> str:
 
 def _side_by_side(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     """A table, in as many parts below each other as fit into lines of WIDTH; each repeats the names."""
-    widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-    parts: list[list[int]] = [[]]
-    for i in range(1, len(header)):
-        if parts[-1] and widths[0] + sum(2 + widths[j] for j in [*parts[-1], i]) > WIDTH:
-            parts.append([])
-        parts[-1].append(i)
-    return [
-        text_table([header[0], *(header[i] for i in part)], [[line[0], *(line[i] for i in part)] for line in lines])
-        for part in parts
-    ]
+    columns = list(zip(header, *lines, strict=True))
+    first, *widths = (2 + max(map(len, column)) for column in columns)
+    parts: list[list[tuple[str, ...]]] = []
+    room = 0
+    for column, width in zip(columns[1:], widths, strict=True):
+        if width > room:
+            parts.append([columns[0]])
+            room = WIDTH + 2 - first
+        parts[-1].append(column)
+        room -= width
+    tables = [[list(line) for line in zip(*part, strict=True)] for part in parts]
+    return [text_table(top, rest) for top, *rest in tables]
 
 
 # Comparisons and sweeps as Vega-Lite, and as pictures and pages without a browser or a network.

@@ -65,13 +65,10 @@ def plan_vectors(
     ('height',)
     """
     if not isinstance(domain, UnknownGaussianData):
-        raise PlanError(
-            f"domain of type {type(domain).__name__}, of which something is known",
-            "the columns of vector means have no stated bounds, mean or spread",
-            "write gaussmith.papers.GaussianData(dimension=16, rows=4000), or use gaussmith.plan",
-            code="vectors-of-known-data",
-            type=type(domain).__name__,
-        )
+        what = f"domain of type {type(domain).__name__}, of which something is known"
+        rule = "the columns of vector means have no stated bounds, mean or spread"
+        remedy = "write gaussmith.papers.GaussianData(dimension=16, rows=4000), or use gaussmith.plan"
+        raise PlanError(what, rule, remedy, code="vectors-of-known-data", type=type(domain).__name__)
     return _planned(domain, read_guarantee(guarantee), choose(neighbours, neighbors), weights, None)
 
 
@@ -147,32 +144,38 @@ def _planned(
     return replace(guessed, guarantee=guarantee, staging=staging)
 
 
-def _row_rule(
-    columns: Any, unit: Any, person_columns: dict[str, str], derived: dict[str, str], where: str | None, neighbours: str
-) -> RowRule:
-    """How rows become vectors; refuses what does not say it, and a secret number of rows where it must be public."""
+def _names(columns: Any) -> list[str]:
     names = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else []
     if not names or not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
         what, rule = f"columns={columns!r}"[:120], "vector means name columns, each once"
         raise RequestError(what, rule, 'write ["height", "weight"]', code="vector-means-without-columns")
-    if unit is not None and (not isinstance(unit, str) or not unit):
+    return names
+
+
+def _check_unit(unit: Any, person_columns: dict[str, str], first: str) -> None:
+    if not isinstance(unit, str) or not unit:
         what, rule = f"unit={unit!r}", "it must be the name of a column"
         raise RequestError(what, rule, f"write {setting('unit', 'person')}", code="unit-not-a-name", unit=unit)
-    if unit is not None and not person_columns:
-        raise RequestError(
-            "vector means of people with several rows",
-            "each person is one vector, so it must be said how rows become one",
-            f"write {setting('person_columns', {f'own_{names[0]}': f'mean({names[0]})'})} and name these columns",
-            code="vector-means-of-rows",
-        )
+    if not person_columns:
+        what = "vector means of people with several rows"
+        rule = "each person is one vector, so it must be said how rows become one"
+        remedy = f"write {setting('person_columns', {f'own_{first}': f'mean({first})'})} and name these columns"
+        raise RequestError(what, rule, remedy, code="vector-means-of-rows")
+
+
+def _row_rule(
+    columns: Any, unit: Any, person_columns: dict[str, str], derived: dict[str, str], where: str | None, neighbours: str
+) -> RowRule:
+    """How rows become vectors; refuses what does not say it, and a secret number of rows where it must be public."""
+    names = _names(columns)
+    if unit is not None:
+        _check_unit(unit, person_columns, names[0])
     row_where, person_where = split_filter(where, person_columns)
     if neighbours != ADD_REMOVE and (row_where is not None or person_where is not None):
-        raise RequestError(
-            "a filter of vector means under replace-one",
-            "the number of all people is public there, and that of those who pass the filter is not",
-            f"leave where out, or write {setting('neighbours', 'add-remove')}",
-            code="filtered-vector-means-under-replace-one",
-        )
+        what = "a filter of vector means under replace-one"
+        rule = "the number of all people is public there, and that of those who pass the filter is not"
+        remedy = f"leave where out, or write {setting('neighbours', 'add-remove')}"
+        raise RequestError(what, rule, remedy, code="filtered-vector-means-under-replace-one")
     return RowRule(
         tuple((VECTOR, name) for name in names),
         unit,
@@ -194,10 +197,6 @@ def _weights(weights: Any, dimension: int) -> tuple[float, ...] | None:
     except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.shape != (dimension,) or not ((found > 0) & (found < 1e150)).all():
-        raise PlanError(
-            f"weights={weights!r}"[:120],
-            f"they must be one positive number for each of {dimension} columns",
-            'write weights="relative" or weights="equal"',
-            code="weights-of-vectors-damaged",
-        )
+        what, rule = f"weights={weights!r}"[:120], f"they must be one positive number for each of {dimension} columns"
+        raise PlanError(what, rule, 'write weights="relative" or weights="equal"', code="weights-of-vectors-damaged")
     return tuple(found.tolist())

@@ -262,11 +262,7 @@ def check_fewest(answers: Answers, rows: float | None) -> None:
     """Refuse an estimate of the number of rows with which an answer would not be defined."""
     fewest = max((each.columns + 1 for each in answers.statistics if isinstance(each, Slopes)), default=1)
     if rows is not None and rows < fewest:
-        raise PlanError(
-            f"a regression with {fewest} coefficients over rows={rows:g}",
-            "it needs at least as many people as coefficients, and far more for small errors",
-            "explain by fewer columns, or expect more rows",
-            code="fewer-rows-than-coefficients",
-            rows=rows,
-            coefficients=fewest,
-        )
+        what = f"a regression with {fewest} coefficients over rows={rows:g}"
+        rule = "it needs at least as many people as coefficients, and far more for small errors"
+        remedy = "explain by fewer columns, or expect more rows"
+        raise PlanError(what, rule, remedy, code="fewer-rows-than-coefficients", rows=rows, coefficients=fewest)

@@ -57,12 +57,10 @@ def ask(
     if mean_within is None:
         return asked
     if not (asked.any_divided and domain.means.vary_alone):
-        raise PlanError(
-            "mean_within where there is no mean within bounds of its own",
-            "it says where the means of columns with bounds lie",
-            "leave it out; a ball may have a smaller radius, and GaussianData has a mean_within of its own",
-            code="mean-within-without-bounds",
-        )
+        what = "mean_within where there is no mean within bounds of its own"
+        rule = "it says where the means of columns with bounds lie"
+        remedy = "leave it out; a ball may have a smaller radius, and GaussianData has a mean_within of its own"
+        raise PlanError(what, rule, remedy, code="mean-within-without-bounds")
     low, high = domain.means.middles - domain.means.distances, domain.means.middles + domain.means.distances
     names = [name for each in asked.statistics if each.divided for name in each.names]
     bounds = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
@@ -85,32 +83,27 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
         return Answers.of(of_matrix(matrix), [linear, *counted], label)
     kinds = asked_of_coordinates()
     if answers not in kinds:
-        raise PlanError(
-            f"answers={answers!r}",
-            f"it is {', '.join(map(repr, kinds))} or a matrix with one column per coordinate".replace("'", '"'),
-            nearest(answers, list(kinds)),
-            code="unknown-answers",
-            answers=answers,
-        )
-    names = domain.names if domain.names is not None else tuple(map(str, range(domain.dimension)))
-    if count and NAME in names:
-        raise PlanError(
-            "a column named 'count' together with count=True",
-            "every answer needs its own name",
-            "rename the column, or use gaussmith.Request, which names its sum count_sum",
-            code="column-named-count",
-        )
-    if not names and not count:
-        raise PlanError(
-            "nothing is asked for",
-            "a plan has at least one answer",
-            "ask for a sum, a mean or the count",
-            code="no-answers",
-        )
+        what = f"answers={answers!r}"
+        rule = f"it is {', '.join(map(repr, kinds))} or a matrix with one column per coordinate".replace("'", '"')
+        remedy = nearest(answers, list(kinds))
+        raise PlanError(what, rule, remedy, code="unknown-answers", answers=answers)
+    names = _answer_names(domain, count)
     features, places = _need_coordinates(kinds[answers], domain.dimension)
     numbers, label = read_weights(weights, domain.ranges, domain.dimension)
     asked = kinds[answers].placed(names, places, numbers, ground_of(domain, features))
     return Answers.of(features, [asked, *counted], label)
+
+
+def _answer_names(domain: Domain, count: bool) -> tuple[str, ...]:
+    names = domain.names if domain.names is not None else tuple(map(str, range(domain.dimension)))
+    if count and NAME in names:
+        what, rule = "a column named 'count' together with count=True", "every answer needs its own name"
+        remedy = "rename the column, or use gaussmith.Request, which names its sum count_sum"
+        raise PlanError(what, rule, remedy, code="column-named-count")
+    if not names and not count:
+        what, rule = "nothing is asked for", "a plan has at least one answer"
+        raise PlanError(what, rule, "ask for a sum, a mean or the count", code="no-answers")
+    return names
 
 
 def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, Places]:
@@ -152,47 +145,31 @@ def weights_for(objective: Any, weights: Any) -> Any:
     if objective != "worst":
         return weights
     if not (isinstance(weights, str) and weights == BY_RANGE):
-        raise PlanError(
-            "weights with objective='worst'",
-            "every answer has a target instead",
-            "give targets= instead",
-            code="weights-with-objective-worst",
-        )
+        what, rule = "weights with objective='worst'", "every answer has a target instead"
+        raise PlanError(what, rule, "give targets= instead", code="weights-with-objective-worst")
     return "equal"
 
 
 def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
     """The same answers with an objective: the weighted "total", or the "worst" answer in units of its target."""
     if objective not in ("total", "worst"):
-        raise PlanError(
-            f"objective={objective!r}",
-            'it must be "total" or "worst"',
-            nearest(str(objective), ["total", "worst"]),
-            code="unknown-objective",
-            objective=objective,
-        )
+        what, rule = f"objective={objective!r}", 'it must be "total" or "worst"'
+        remedy = nearest(str(objective), ["total", "worst"])
+        raise PlanError(what, rule, remedy, code="unknown-objective", objective=objective)
     if objective == "total":
         if targets is not None:
-            raise PlanError(
-                "targets with objective='total'",
-                "targets are for the worst answer",
-                "use weights instead",
-                code="targets-with-objective-total",
-            )
+            what, rule = "targets with objective='total'", "targets are for the worst answer"
+            raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         return answers
     try:
         aims = np.ones(answers.size) if targets is None else np.array(targets, float)
     except (TypeError, ValueError):
         aims = np.zeros(0)
     if aims.shape != (answers.size,) or not (np.isfinite(aims) & (aims > 0)).all():
-        raise PlanError(
-            f"targets of shape {aims.shape}",
-            f"there must be {answers.size} positive finite numbers, one standard error per answer",
-            "give them all, or none",
-            code="targets-malformed",
-            shape=aims.shape,
-            size=answers.size,
-        )
+        what = f"targets of shape {aims.shape}"
+        rule = f"there must be {answers.size} positive finite numbers, one standard error per answer"
+        remedy = "give them all, or none"
+        raise PlanError(what, rule, remedy, code="targets-malformed", shape=aims.shape, size=answers.size)
     return replace(answers, features=replace(answers.features, targets=aims))
 
 
@@ -202,21 +179,13 @@ def _matrix(answers: Any, dimension: int) -> Array:
     except (TypeError, ValueError, OverflowError):
         matrix = np.zeros((0, 0, 0))
     if matrix.ndim != 2 or matrix.shape[1] != dimension or len(matrix) == 0 or not np.isfinite(matrix).all():
-        raise PlanError(
-            f"answers of shape {matrix.shape}",
-            f"a matrix of answers has one row per answer and {counted(dimension, 'column')} of finite numbers",
-            "give a matrix that fits the domain",
-            code="answers-malformed",
-            shape=matrix.shape,
-            dimension=dimension,
-        )
+        what = f"answers of shape {matrix.shape}"
+        rule = f"a matrix of answers has one row per answer and {counted(dimension, 'column')} of finite numbers"
+        remedy = "give a matrix that fits the domain"
+        raise PlanError(what, rule, remedy, code="answers-malformed", shape=matrix.shape, dimension=dimension)
     if not matrix.any(axis=1).all():
-        raise PlanError(
-            "an answer that is always zero",
-            "every row must use a coordinate",
-            "leave that row out",
-            code="answer-always-zero",
-        )
+        what, rule = "an answer that is always zero", "every row must use a coordinate"
+        raise PlanError(what, rule, "leave that row out", code="answer-always-zero")
     return matrix
 
 
@@ -227,26 +196,17 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
             return np.ones(size), "equal"
         if weights == BY_RANGE:
             return 1.0 / (ranges * ranges), BY_RANGE
-        raise PlanError(
-            f"weights={weights!r}",
-            'weights are "equal", "relative" or one number per answer',
-            nearest(weights, ["equal", BY_RANGE]),
-            code="unknown-weights",
-            weights=weights,
-        )
+        what, rule = f"weights={weights!r}", 'weights are "equal", "relative" or one number per answer'
+        raise PlanError(what, rule, nearest(weights, ["equal", BY_RANGE]), code="unknown-weights", weights=weights)
     try:
         numbers = np.array(weights, float)
     except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
     if numbers.shape != (size,) or not ((numbers >= 1e-100) & (numbers <= 1e100)).all():
-        raise PlanError(
-            f"weights of shape {numbers.shape}",
-            f"there must be {size} positive finite numbers, one per answer, between 1e-100 and 1e100",
-            "leave out what does not matter instead of giving it weight 0",
-            code="weights-malformed",
-            shape=numbers.shape,
-            size=size,
-        )
+        what = f"weights of shape {numbers.shape}"
+        rule = f"there must be {size} positive finite numbers, one per answer, between 1e-100 and 1e100"
+        remedy = "leave out what does not matter instead of giving it weight 0"
+        raise PlanError(what, rule, remedy, code="weights-malformed", shape=numbers.shape, size=size)
     return numbers, "given"
 
 
@@ -344,13 +304,9 @@ def _explained(answers: Mapping[str, Any]) -> list[str]:
     """The column that is explained, then those that explain."""
     on = answers.get("on")
     if set(answers) != {"of", "on"} or isinstance(on, str) or not isinstance(on, Sequence) or not on:
-        raise PlanError(
-            f"answers={dict(answers)!r}"[:120],
-            "a regression is of one column on one or more others",
-            'write answers={"of": "income", "on": ["age"]}',
-            code="regression-malformed",
-            answers=dict(answers),
-        )
+        what, rule = f"answers={dict(answers)!r}"[:120], "a regression is of one column on one or more others"
+        remedy = 'write answers={"of": "income", "on": ["age"]}'
+        raise PlanError(what, rule, remedy, code="regression-malformed", answers=dict(answers))
     names = [str(answers["of"]), *map(str, on)]
     check_regression(names)
     return names
@@ -360,22 +316,12 @@ def check_regression(names: Sequence[str]) -> None:
     """Refuse a column that explains itself, or that is named twice; the first is explained by the others."""
     of, *on = names
     if of in on:
-        raise RequestError(
-            f"a regression of {of!r} on itself",
-            "a column explains itself with slope 1",
-            f"leave {of} out of on",
-            code="regression-on-itself",
-            column=of,
-        )
+        what, rule = f"a regression of {of!r} on itself", "a column explains itself with slope 1"
+        raise RequestError(what, rule, f"leave {of} out of on", code="regression-on-itself", column=of)
     for name in on:
         if on.count(name) > 1:
-            raise RequestError(
-                f"a regression on {name!r} twice",
-                "two equal columns have no slopes of their own",
-                "leave one out",
-                code="regression-on-column-twice",
-                column=name,
-            )
+            what, rule = f"a regression on {name!r} twice", "two equal columns have no slopes of their own"
+            raise RequestError(what, rule, "leave one out", code="regression-on-column-twice", column=name)
 
 
 def _named(name: str, known: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
@@ -426,13 +372,8 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
     _check_fields(fields, own, own | {"within"})
     kind = fields["kind"]
     if kind not in STATISTICS:
-        raise PlanError(
-            f"statistic {kind!r}",
-            "this version does not know it",
-            nearest(str(kind), list(STATISTICS)),
-            code="unknown-statistic",
-            kind=kind,
-        )
+        what, rule = f"statistic {kind!r}", "this version does not know it"
+        raise PlanError(what, rule, nearest(str(kind), list(STATISTICS)), code="unknown-statistic", kind=kind)
     known, names = STATISTICS[kind], tuple(map(str, fields["names"]))
     places, weights = np.array(fields["places"], np.int64), np.array(fields["weights"], float)
     inside = places.ndim == 2 and len(places) == len(names) == len(weights) and known.has_width(places.shape[1])
@@ -444,15 +385,14 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
 def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """Between which numbers means are stated to lie, by name."""
     stated = fields.get("within", [None] * len(names))
-    pairs = [pair for pair in stated if pair is not None] if isinstance(stated, list) else [()]
-    fits = len(stated) == len(names) and all(
-        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
-    )
-    if not fits:
+    if not isinstance(stated, list) or len(stated) != len(names) or not all(map(_is_pair, stated)):
         raise damaged_plan("a statement of where means lie that does not fit them")
-    return {
-        name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None
-    }
+    pairs = {name: pair for name, pair in zip(names, stated, strict=True) if pair is not None}
+    return {name: (float(low), float(high)) for name, (low, high) in pairs.items()}
+
+
+def _is_pair(stated: Any) -> bool:
+    return stated is None or (isinstance(stated, list) and len(stated) == 2 and all(map(is_number, stated)))
 
 
 def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:

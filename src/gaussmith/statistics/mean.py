@@ -180,14 +180,10 @@ def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> 
             pair = (max(low, middle - half), min(high, middle + half)) if 0 < where <= 1 else ()
         fits = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 and all(map(is_number, pair))
         if not (fits and low <= pair[0] < pair[1] <= high):
-            raise RequestError(
-                f"mean_within of {column!r} = {where!r}"[:120],
-                f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1",
-                f"write {setting('mean_within', {column: [low, high]})} with narrower numbers, or leave it out",
-                code="mean-within-outside-bounds",
-                column=column,
-                stated=where,
-            )
+            what = f"mean_within of {column!r} = {where!r}"[:120]
+            rule = f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1"
+            remedy = f"write {setting('mean_within', {column: [low, high]})} with narrower numbers, or leave it out"
+            raise RequestError(what, rule, remedy, code="mean-within-outside-bounds", column=column, stated=where)
         found[str(column)] = (float(pair[0]), float(pair[1]))
     return found
 

@@ -15,7 +15,6 @@ between the edges of the cell. It always lies inside the interval.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -211,12 +210,8 @@ class Quantiles(Statistic):
     # -- parts and saved form --------------------------------------------------------------------------------------
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
-        raise PlanError(
-            "some quantiles of a plan",
-            "all of them are read from the same cells",
-            "choose them from the release",
-            code="quantiles-picked-apart",
-        )
+        what, rule = "some quantiles of a plan", "all of them are read from the same cells"
+        raise PlanError(what, rule, "choose them from the release", code="quantiles-picked-apart")
 
     def to_dict(self) -> dict[str, Any]:
         limits = [edge if math.isfinite(edge) else None for edge in self.edges.tolist()]
@@ -225,21 +220,14 @@ class Quantiles(Statistic):
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], size: int) -> Self:
         """The quantiles that `to_dict` described, over so many cells; refuses what does not fit."""
-        limits = [float("nan") if edge is None else float(edge) for edge in fields["limits"]]
-        if limits and math.isnan(limits[0]):
-            limits[0] = -math.inf
-        if limits and math.isnan(limits[-1]):
-            limits[-1] = math.inf
-        levels, names = [float(level) for level in fields["levels"]], [str(name) for name in fields["names"]]
-        ordered = all(a < b for a, b in itertools.pairwise(limits))
-        right = fields["kind"] == cls.kind and len(limits) == size + 1 and ordered
-        if not (right and len(levels) == len(names) > 0 and _inside(levels)):
+        limits, levels = np.array(fields["limits"], float), np.array(fields["levels"], float)  # None becomes NaN
+        limits[:1] = np.where(np.isnan(limits[:1]), -np.inf, limits[:1])
+        limits[-1:] = np.where(np.isnan(limits[-1:]), np.inf, limits[-1:])
+        right = fields["kind"] == cls.kind and limits.shape == (size + 1,) and bool((np.diff(limits) > 0).all())
+        inside = levels.shape == (len(fields["names"]),) and bool(((levels > 0) & (levels < 1)).all())
+        if not (right and inside and levels.size):
             raise damaged_plan("quantiles that do not fit their cells")
-        return cls.reading(names, levels, limits)
-
-
-def _inside(levels: Sequence[float]) -> bool:
-    return all(0 < level < 1 for level in levels)
+        return cls.reading(list(map(str, fields["names"])), levels.tolist(), limits.tolist())
 
 
 def increasing(y: Array) -> Array:
