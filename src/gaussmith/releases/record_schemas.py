@@ -44,7 +44,7 @@ def plan_schema() -> Schema:
         "kind": {"const": "plan"},
         "guarantee": {**STATED, "description": "the guarantee as it was stated"},
         "neighbours": {"enum": list(NEIGHBOURS)},
-        "queries": {**TABLES, "description": "each noise, with the shape of its noise"},
+        "queries": {**TABLES, "description": "each query, with the strategy of its noise"},
         "ties": {**TABLES, "description": "queries that share one noise"},
         "questions": {
             "type": "array",
