@@ -27,6 +27,7 @@ from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.certified_grid import Grid, make_grid
 from gaussmith.planning.error_distribution import ErrorLaw, law_of_features
+from gaussmith.planning.pure_lattice import Drawn, certify_block, pure_grid
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
@@ -34,6 +35,7 @@ from gaussmith.statistics.asking import answers_from_dict, answers_to_dict
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic, combined_rows, standard_factors
 
 if TYPE_CHECKING:
+    from gaussmith.noise.law import Law
     from gaussmith.planning.certificate import Proof
     from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.planning.plan import Plan
@@ -192,6 +194,8 @@ class Block:
     """The noise that this block shares with others; None where it has its own."""
     lender: JointNoise | None = field(default=None, repr=False)
     """The noise whose noisy number of everybody the features of this block take; None where they take none."""
+    drawn: Drawn | None = None
+    """How the noise is drawn where the guarantee is pure; None for Gaussian noise."""
 
     domain: Domain = field(init=False, repr=False)
     """What one record can be, from the problem; so are the neighbours."""
@@ -368,6 +372,8 @@ class Block:
                 "plan it apart",
                 code="block-with-tied-noise",
             )
+        if self.drawn is not None:
+            return pure_grid(self.shape.lift, self.codes, self.drawn.scale)
         mu, absent = self.guarantee.mu, self.shape.absent
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, mu, absent)
 
@@ -376,13 +382,22 @@ class Block:
 
         Raises PlanError otherwise; every release does this before it opens any data.
         """
-        if self.tie is None:
+        if self.drawn is not None:
+            certify_block(self)
+        elif self.tie is None:
             self.grid  # noqa: B018 (made here, or refused)
 
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise on a lifted coordinate."""
+        if self.noise_law is not None:
+            return math.sqrt(self.noise_law.variance) / self.grid.scale
         return self.grid.noise_scale if self.tie is None else self.tie.noise_scale
+
+    @cached_property
+    def noise_law(self) -> Law | None:
+        """The law of pure noise, of all numbers that are drawn with this block's; None where it is Gaussian."""
+        return None if self.drawn is None else self.drawn.law(self.guarantee.pure_epsilon)
 
     @property
     def objective(self) -> str:
@@ -424,6 +439,7 @@ class Block:
             "substitutes": self.substitutes.tolist(),
             "alternatives": [[name, value] for name, value in self.alternatives],
             "law": None if self.law is None else self.law.to_dict(),
+            **({} if self.drawn is None else {"drawn": self.drawn.to_dict()}),
         }
 
     @classmethod
@@ -434,7 +450,7 @@ class Block:
         """
         from gaussmith.domains.registry import domain_from_dict
 
-        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+        if not isinstance(fields, dict) or set(fields) - {"drawn"} != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise damaged_plan(f"fields {odd} that are missing or not known")
         domain = domain_from_dict(fields["domain"])
@@ -447,6 +463,7 @@ class Block:
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
             None if fields["law"] is None else WorstCase.from_dict(fields["law"]),
+            drawn=Drawn.from_dict(fields["drawn"]) if "drawn" in fields else None,
         )
         if shape is None:
             block.certify()

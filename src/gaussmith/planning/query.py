@@ -50,6 +50,7 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.block import Block
 from gaussmith.planning.joint_people import NAME, Place, body_of
 from gaussmith.planning.lending import lent_by
+from gaussmith.planning.pure_noise import certify_query, no_certificate
 from gaussmith.planning.row_rule import RowRule, number_of_cells
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
@@ -217,6 +218,8 @@ class Query:
     """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
 
     `block` is then the one with the largest errors in total."""
+    noise: int | None = None
+    """Which noise of a pure ε it has: queries of the same number are drawn together."""
 
     @property
     def size(self) -> int:
@@ -257,7 +260,9 @@ class Query:
         return public and unfiltered and self.block.shape.lift.shape[0] == 0
 
     def share_of(self, whole: Guarantee) -> float:
-        """What it takes of the μ² of a whole plan: nothing where all it answers is public."""
+        """What it takes of the μ² or ε of a whole plan: nothing where all it answers is public."""
+        if self.guarantee.is_pure:
+            return float(self.guarantee.pure_epsilon / whole.pure_epsilon)
         return 0.0 if self.is_public else (self.guarantee.mu / whole.mu) ** 2
 
     @property
@@ -308,6 +313,8 @@ class Query:
     @single_threaded()
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
+        if self.guarantee.is_pure:
+            raise no_certificate()
         if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
             return self._times * self.block.lower_bound
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
@@ -341,6 +348,8 @@ class Query:
 
         Of a tied query: of all queries that share its noise.
         """
+        if self.guarantee.is_pure:
+            raise no_certificate()
         if self.tie is not None:
             return self.tie.optimality
         if not self.hides_membership:
@@ -362,6 +371,9 @@ class Query:
     def certify(self) -> None:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
         check_rule(self)
+        if self.guarantee.is_pure:
+            certify_query(self)
+            return
         if self.tie is not None:
             _check_tied(self, self.tie)
             return
@@ -399,12 +411,13 @@ class Query:
             "groups": None if self.groups is None else self.groups.to_dict(),
             "scale": self.scale,
             "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
+            **({} if self.noise is None else {"noise": self.noise}),
         }
 
     @classmethod
     def from_dict(cls, fields: Any) -> Query:
         """The query that `to_dict` described; refuses what it does not know."""
-        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+        if not isinstance(fields, dict) or set(fields) - {"noise"} != _FIELDS:
             raise damaged_plan("a query that cannot be read")
         untold = isinstance(fields["block"], dict) and fields["block"].get("shape", "") is None
         block = Block.from_dict(fields["block"], UNTOLD if untold else None)
@@ -415,6 +428,7 @@ class Query:
             None if fields["groups"] is None else _read_groups(fields["groups"], block.domain),
             None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
             scale=check_number("scale", fields["scale"], above=0, error=PlanError),
+            noise=int(fields["noise"]) if "noise" in fields else None,
         )
 
 

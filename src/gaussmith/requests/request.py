@@ -21,6 +21,7 @@ from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
 from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
+from gaussmith.planning.pure_noise import drawn_after, plan_pure
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
@@ -44,6 +45,7 @@ from gaussmith.requests.readers import (
 from gaussmith.requests.translation import (
     Part,
     ask_found_values,
+    bare_part,
     check_found,
     found_parts,
     merge,
@@ -352,7 +354,7 @@ class Request(RequestFields):
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
         for i, parts in own.items():
-            made = self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee))
+            made = drawn_after(queries, self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee)))
             queries += made[: len(parts)]
             people += made[len(parts) :]
         return placed_again(queries, people)
@@ -370,8 +372,11 @@ class Request(RequestFields):
 
         if not parts:
             return []
-        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
+        if guarantee.is_pure:
+            bare = [bare_part(part, self.unit, guarantee, self.neighbours) for part in parts]
+            return plan_pure(bare, [worth * scale for scale in scales_of(bare, asking)], guarantee, limits)
+        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limited = any(limits)
         if len(alone) == 1 and not limited and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
