@@ -28,6 +28,7 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import About, read_about
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.planning.pure_intervals import widest
 from gaussmith.planning.pure_noise import PureNoise, certify_pure, no_certificate, pure_noises
 from gaussmith.planning.query import AnyTie, Query, read_tied
 from gaussmith.privacy.guarantee import Guarantee
@@ -630,6 +631,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @checks_arguments
     def error_quantiles(self, confidence: float = CONFIDENCE) -> Array:
         """The bound on each answer's own absolute error with this confidence."""
+        if self.guarantee.is_pure:
+            laws = [piece.block.noise_law for piece in self.pieces]
+            widths = [widest(law, confidence, law.numbers) for law in laws if law is not None]
+            each = zip(self.pieces, widths, strict=True)
+            return np.concatenate([width * piece.block.standard_errors for piece, width in each])
         return self.standard_errors * normal_width(confidence)
 
     # -- the guarantee ----------------------------------------------------------------------------------------------
