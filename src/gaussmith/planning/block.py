@@ -27,7 +27,7 @@ from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.certified_grid import Grid, make_grid
 from gaussmith.planning.error_distribution import ErrorLaw, law_of_features
-from gaussmith.planning.pure_lattice import Drawn, certify_block, pure_grid
+from gaussmith.planning.pure_lattice import Drawn, certified_sensitivity, certify_block, pure_grid
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
@@ -238,8 +238,8 @@ class Block:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price."""
-        return self.bounding_law.lower / self.bound_mu**2
+        """No Gaussian noise with this guarantee has a smaller price; 0 where no bound is known."""
+        return 0.0 if self.drawn is not None else self.bounding_law.lower / self.bound_mu**2
 
     @cached_property
     def bound_mu(self) -> float:
@@ -279,6 +279,8 @@ class Block:
 
         Of a part: of the whole, whose noise it is; of tied noise: of all that share it.
         """
+        if self.drawn is not None:
+            return math.inf
         if self.tie is not None:
             return self.tie.optimality
         if self.whole is not None:
@@ -345,6 +347,13 @@ class Block:
 
         Of a mean: of its error times the noisy number that it is divided by, where that error is largest.
         """
+        if self.drawn is not None:
+            raise PlanError(
+                "how errors go together under pure ε",
+                "the law of all errors at once is known for Gaussian noise only",
+                "use plan.standard_errors, or plan.error_quantiles() for each answer by itself",
+                code="error-law-under-pure-epsilon",
+            )
         size = self.answers.size
         if self.answers.any_divided:
             return promised_law(self.answers, self.noise, self.domain)
@@ -407,6 +416,8 @@ class Block:
     @property
     def reach(self) -> float:
         """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
+        if self.drawn is not None:
+            return certified_sensitivity(self.grid, self.drawn.norm, self.domain, self.codes) / self.drawn.sensitivity
         return self.grid.reach(self.domain, self.codes, self.neighbours) / (self.guarantee.mu * 2.0**52)
 
     def proven(self, law: WorstCase) -> float:
@@ -525,6 +536,8 @@ class ComparedStrategies:
 
 def make_standard(block: Block) -> Block | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
+    if block.drawn is not None:
+        return None
     if block.whole is not None:
         among, shown, count = block.whole
         standard = among.standard
@@ -545,6 +558,8 @@ def make_standard(block: Block) -> Block | None:
 
 def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
+    if block.drawn is not None:
+        return None
     if block.whole is not None:
         among, shown, count = block.whole
         found = standard_errors_of_standard(among)
@@ -634,6 +649,8 @@ def compare_release(release: Release, most: int | None = None) -> list[ComparedS
 
 def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
+    if block.drawn is not None:
+        return None
     if not has_standard_shape(block.problem):
         reach = standard_reach(block.problem)
         noisy = block.problem.features.size + block.problem.asks_secret_count

@@ -540,6 +540,8 @@ def question_costs(plan: Plan) -> dict[str, float]:
 
 def _cost(plan: Plan, asked: Sequence[int]) -> float:
     """The others' total beside some queries, over what it would be without them."""
+    if plan.guarantee.is_pure:
+        return cost_of_others(plan.pure_noises, asked, plan.guarantee)
     some = [plan.queries[i] for i in asked]
     lenders = {id(query.block.lender) for query in plan.queries if query.block.lender is not None}
     touched = [tie for tie in plan.ties if any(query.tie is tie for query in some) or id(tie) in lenders]

@@ -137,6 +137,14 @@ def drawn_after(before: Sequence[Query], queries: Sequence[Query]) -> list[Query
     return [query if query.noise is None else replace(query, noise=query.noise + used) for query in queries]
 
 
+def cost_of_others(noises: Sequence[PureNoise], asked: Sequence[int], guarantee: Guarantee) -> float:
+    """By how much larger the total of all other noises is because some queries are asked beside them, as a factor."""
+    others = [noise for noise in noises if not set(noise.members) & set(asked)]
+    costs = [noise.total_variance * float(noise.epsilon) ** 2 for noise in others]
+    alone = sum(cost ** (1 / 3) for cost in costs) ** 3 / float(guarantee.pure_epsilon) ** 2
+    return sum(noise.total_variance for noise in others) / alone if alone else 1.0
+
+
 # Choosing.
 
 

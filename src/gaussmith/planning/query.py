@@ -50,7 +50,7 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.block import Block
 from gaussmith.planning.joint_people import NAME, Place, body_of
 from gaussmith.planning.lending import lent_by
-from gaussmith.planning.pure_noise import certify_query, no_certificate
+from gaussmith.planning.pure_noise import certify_query
 from gaussmith.planning.row_rule import RowRule, number_of_cells
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
@@ -314,7 +314,7 @@ class Query:
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
         if self.guarantee.is_pure:
-            raise no_certificate()
+            return 0.0  # none is known
         if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
             return self._times * self.block.lower_bound
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
@@ -349,7 +349,7 @@ class Query:
         Of a tied query: of all queries that share its noise.
         """
         if self.guarantee.is_pure:
-            raise no_certificate()
+            return math.inf
         if self.tie is not None:
             return self.tie.optimality
         if not self.hides_membership:
@@ -359,7 +359,7 @@ class Query:
     @cached_property
     def standard_scale(self) -> float:
         """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
-        if self.groups is None or self.neighbours == ADD_REMOVE:
+        if self.groups is None or self.neighbours == ADD_REMOVE or self.guarantee.is_pure:
             return 1.0  # √m, whatever the shape
         if not has_standard_shape(self.block.problem):
             return 1.0  # it is known by its reach alone, and compared at the same share

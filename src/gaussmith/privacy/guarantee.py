@@ -405,7 +405,7 @@ class Guarantee:
         if self.stated_guess is not None:
             return f"a guess right at most {_three_digits_up(100 * self.stated_guess)} %, that is μ={self.mu:.4g}"
         if self.is_pure:
-            return f"pure ε={plain(self.epsilon)} (δ=0)"
+            return f"pure ε={plain(self.epsilon) if len(plain(self.epsilon)) < 8 else f'{self.epsilon:.4g}'} (δ=0)"
         return f"(ε={plain(self.epsilon)}, δ={plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
 
     def _repr_html_(self) -> str:

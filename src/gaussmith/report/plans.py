@@ -29,6 +29,7 @@ from gaussmith.report.tables import (
     heading,
     html_table,
     note_lines,
+    parameter_of,
     text_table,
     wrap_notes,
 )
@@ -107,12 +108,19 @@ class _Common:
 def _question_text(plan: Plan, common: _Common, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
     before, table, notes, after = _told(plan, common, rows, most, rest_in)
     below = wrap_notes([*notes, *after], width)
-    return "\n".join([*wrap_notes(before, width), text_table(PLAN_HEADER, table), *below])
+    return "\n".join([*wrap_notes(before, width), text_table(*_columns(plan, table)), *below])
 
 
 def _question_html(plan: Plan, common: _Common) -> str:
     before, table, notes, after = _told(plan, common, None, MAX_ROWS, REST_IN)
-    return note_lines(before) + html_table(PLAN_HEADER, table, notes, left=1) + note_lines(after)
+    header, rows = _columns(plan, table)
+    return note_lines(before) + html_table(header, rows, notes, left=1) + note_lines(after)
+
+
+def _columns(plan: Plan, table: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and rows; pure noise is not compared with the standard Gaussian's."""
+    kept = 2 if plan.guarantee.is_pure else len(PLAN_HEADER)
+    return PLAN_HEADER[:kept], [row[:kept] for row in table]
 
 
 def _told(
@@ -165,6 +173,8 @@ def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool
 
 def _whole(plan: Plan) -> list[str]:
     """How close to the limit all queries together are."""
+    if plan.guarantee.is_pure:
+        return []
     if len(plan.provable) == 1 and not plan.ties:
         return []
     if len(plan.provable) == 1 and len(plan.ties) == 1:
@@ -184,7 +194,8 @@ def _several(plan: Plan) -> list[str]:
 def _about(plan: Plan, common: _Common) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
     query = plan.query
-    lead = "" if common.alone or query.tie is not None else "at its share of μ, "
+    part = "at its share of ε, " if query.guarantee.is_pure else "at its share of μ, "
+    lead = "" if common.alone or query.tie is not None else part
     if query.groups is None:
         return [], lead, []
     which = "in each group"
@@ -194,7 +205,7 @@ def _about(plan: Plan, common: _Common) -> tuple[list[str], str, list[str]]:
     if not query.is_shared or query.is_planned_inside:
         return before, lead, []
     after = [f"all groups together: {query.guarantee}", *guarantee_notes(query.guarantee)[1:]]
-    return before, "at its share of μ, ", after
+    return before, part, after
 
 
 def _about_found(plan: Plan) -> tuple[list[str], list[str]]:
@@ -230,6 +241,9 @@ def describe_saving(tie: AnyTie) -> str:
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
+    if plan.guarantee.is_pure:
+        noises = plan.pure_noises
+        return [(_named(plan, n.members), n.queries[0].guarantee, len(n.members) > 1) for n in noises]
     own = [((i,), query.guarantee, False) for i, query in enumerate(plan.queries) if query in plan.untied]
     found = [(_named(plan, members), guarantee, tied) for members, guarantee, tied in own]
     for tie in plan.ties:  # one that nothing is asked of counts everybody for others
@@ -260,8 +274,8 @@ def describe_shares(plan: Plan) -> list[str]:
     lines = []
     for named, guarantee, tied in noise_names(plan):
         together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
-        share = (guarantee.mu / plan.guarantee.mu) ** 2
-        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
+        part = f"{100 * share_of(guarantee, plan.guarantee):.3g} % of the budget ({parameter_of(guarantee)})"
+        lines.append(f"{', '.join(named)}: {together}{part}")
     for tie in plan.ties:
         if tie.lent_to:
             lines.append(
@@ -270,6 +284,13 @@ def describe_shares(plan: Plan) -> list[str]:
             )
     public = [slot.name for slot in plan.slots if all(plan.queries[i].is_public for i in slot.queries)]
     return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
+
+
+def share_of(guarantee: Guarantee, whole: Guarantee) -> float:
+    """The share of μ², or of a pure ε, that a guarantee takes of another."""
+    if whole.is_pure:
+        return float(guarantee.pure_epsilon / whole.pure_epsilon)
+    return (guarantee.mu / whole.mu) ** 2
 
 
 def sharing(plan: Plan) -> list[str]:
@@ -305,6 +326,8 @@ def explain_any_noise(plan: Plan) -> list[str]:
     """How far noise of any other law could go; nothing where that is not proven."""
     from gaussmith.planning.certificate import unbiased_factor
 
+    if plan.guarantee.is_pure:
+        return []
     factor = unbiased_factor(plan)
     if factor is None:
         return []
@@ -316,7 +339,7 @@ def explain_any_noise(plan: Plan) -> list[str]:
 
 def _explain_whole(plan: Plan, of: str) -> list[str]:
     """How close several noises together are to one noise for all; nothing where there is one."""
-    if len(plan.provable) == 1:
+    if len(plan.provable) == 1 or plan.guarantee.is_pure:
         return []
     return [
         f"\nAll {of} together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
@@ -378,7 +401,7 @@ def _explain_query(query: Query) -> str:
         errors = "their errors are correlated" if query.tie.groups is None else "noise is drawn anew in each"
         return f"{declared}, a person in {held(query)}; {errors}.\n{text}"
     finds = query.groups is not None and query.groups.is_found
-    how = f"Noise: μ={block.guarantee.mu:.4g}" if finds else f"How well: {block.guarantee}"
+    how = f"Noise: {parameter_of(block.guarantee)}" if finds else f"How well: {block.guarantee}"
     judged, inside = "", ""
     if query.is_planned_inside and not finds:
         what = "its group" if query.groups is not None else "the records that are counted"
@@ -386,7 +409,7 @@ def _explain_query(query: Query) -> str:
             ""
             if block.guarantee == query.guarantee
             else f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
-            f"μ={block.guarantee.mu:.4g} hides this with μ={query.guarantee.mu:.4g}.\n"
+            f"{parameter_of(block.guarantee)} hides this with {parameter_of(query.guarantee)}.\n"
         )
         how = f"How well: {query.guarantee}"
         judged = (
@@ -400,11 +423,11 @@ def _explain_query(query: Query) -> str:
     if finds:
         return (
             f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
-            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={query.guarantee.mu:.4g}.\n"
+            f"{parameter_of(block.guarantee)}, all groups of a person together {parameter_of(query.guarantee)}.\n"
             f"In each group:\n{text}"
         )
     whole = ""
-    if query.is_shared:
+    if query.is_shared and not query.guarantee.is_pure:
         what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
         whole = (
             f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
@@ -412,6 +435,6 @@ def _explain_query(query: Query) -> str:
         )
     return (
         f"{counted(query.groups.size, 'declared group')}, each person in {held(query)}: "
-        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {query.guarantee}.\n"
+        f"each group is planned at {parameter_of(block.guarantee)}, so that together they satisfy {query.guarantee}.\n"
         f"In each group:\n{text}{whole}"
     )
