@@ -25,6 +25,7 @@ from gaussmith.planning.block import Block
 from gaussmith.planning.joint_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.planning.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.planning.one_group import by_one_key, counted_in_groups, inside, one_choice, weight_of
+from gaussmith.planning.pure_noise import cost_of_others
 from gaussmith.planning.query import UNTOLD, AnyTie, Query, tied
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
