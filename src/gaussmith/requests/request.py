@@ -90,8 +90,8 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
         what, rule = "targets beside error_at_most", "both say how large an error may be"
         raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
     asked = request.guarantee
-    by_epsilon = asked.epsilon is not None and request.plan.guarantee.is_pure
-    mu = (asked.epsilon if by_epsilon else asked.mu) * _excess(request, wanted, rows)
+    by_epsilon = request.plan.guarantee.is_pure
+    mu = (float(asked.epsilon or 0) if by_epsilon else asked.mu) * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
         stated = _as_stated(asked, mu * (1 + CLOSE / 2), wanted, by_epsilon)
         excess = _excess(replace(request, guarantee=stated), wanted, rows)
