@@ -244,7 +244,7 @@ def _variance(members: Sequence[_Member]) -> float:
     first = members[0]
     numbers = sum(member.chosen.numbers for member in members)
     lattice, _ = _lattice(members)
-    return float(unit_variance(first.chosen.norm, numbers) * (lattice * first.held) ** 2)
+    return float(unit_variance(first.chosen.norm, numbers)) * float(lattice * first.held) ** 2
 
 
 def _lattice(members: Sequence[_Member]) -> tuple[float, float]:
