@@ -537,7 +537,7 @@ def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
 
 
 def _unless_changed(files: Files, opened: Callable[[Sequence[str]], pl.LazyFrame]) -> Any:
-    """What reads the frame that was opened: it knows where columns are in the files, unless these have changed since."""
+    """What reads the frame that was opened, which knows where columns are in the files; unless these have changed."""
     stamps = files.stamps
     return lambda columns: opened(columns) if files.stamps == stamps else scan_files(files, columns)
 
