@@ -38,7 +38,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.requests.bins import Bins, cuts_of, plain_keys
 from gaussmith.requests.question import Question
-from gaussmith.requests.readers import is_found, is_plain
+from gaussmith.requests.readers import is_found, is_plain, without
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
@@ -97,6 +97,15 @@ class Part:
         return self.where is not None or bool(self.present)
 
     @property
+    def ways(self) -> dict[str, set[str]]:
+        """The columns that are read, each with the kinds of answers about it."""
+        found: dict[str, set[str]] = {}
+        for each in self.asked:
+            for column in each.columns:
+                found.setdefault(column.name, set()).add(each.kind)
+        return found
+
+    @property
     def limit(self) -> float | None:
         """The largest standard error allowed, where some answer has one that is known beforehand."""
         plain = self.count or any(not STATISTICS[asked.kind].divided for asked in self.asked)
@@ -145,14 +154,20 @@ def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Par
     counted = question.count
     for key in dict.fromkeys(keys):
         at = [i for i, other in enumerate(keys) if other == key]
-        beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
-        beside = beside and not (key[0] == MOMENTS and question.is_over_rows)  # what is counted there are rows
-        counts = not key[2] and beside and counted
-        part = _part(question, key, [asked[i] for i in at], _some(weights, at), counts or False)
-        skipped = dict.fromkeys(name for i in at for name in present_for(asked[i], question))
-        found.append(replace(part, complete_by_type=tuple(name for name in skipped if name not in key[2])))
+        own = [asked[i] for i in at]
+        counts = counted if _counts_beside(question, key, own) else False
+        part = _part(question, key, own, _some(weights, at), counts)
+        skipped = dict.fromkeys(name for each in own for name in present_for(each, question))
+        found.append(replace(part, complete_by_type=tuple(without(skipped, key[2]))))
         counted = False if counts else counted
     return [*found, count_alone(question, counted)] if counted else found
+
+
+def _counts_beside(question: Question, key: Key, asked: Sequence[AskedAnswer]) -> bool:
+    """Whether the number of people can be counted beside these answers: no rows are left out for them."""
+    over, _, present = key
+    counts_rows = over == MOMENTS and question.is_over_rows
+    return not present and not counts_rows and all(STATISTICS[each.kind].counts_beside for each in asked)
 
 
 def _beside_moments(asked: Sequence[AskedAnswer], keys: Sequence[Key]) -> list[Key]:
@@ -262,9 +277,8 @@ def _alike(one: Part, other: Part, unit: str | None) -> bool:
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
-    shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
-    ways = {(c.name, each.kind) for part in (one, other) for each in part.asked for c in each.columns}
-    if unit is not None and any(sum(name == column for name, _ in ways) > 1 for column in shared):
+    shared = one.ways.keys() & other.ways.keys()
+    if unit is not None and any(len(one.ways[column] | other.ways[column]) > 1 for column in shared):
         return False
     promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
@@ -412,18 +426,15 @@ def translate(
     part: Part, unit: str | None, neighbours: str, find: Callable[[Domain], FoundGroups] | None = None
 ) -> Translated:
     """A part as far as no guarantee matters; `find` makes groups whose keys are found."""
-    person, unit = unit, None if part.person_columns else unit  # then each person is one row
-    where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
-    is_marks = part.over == VALUES
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
-    if filtered and is_marks and part.count:
+    if filtered and part.over == VALUES and part.count:
         raise RequestError(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
             f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_part(part, unit)
+    made = assemble_part(part, None if part.person_columns else unit)  # with these each person is one row
     if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
@@ -431,14 +442,22 @@ def translate(
             f"declare the groups, or write {setting('mean_of', 'units')}",
             code="row-moments-in-found-groups",
         )
-    groups: Groups | None = None if find is None else find(made.domain)
-    if part.by and find is None:
-        groups = _groups_of(part, made.domain)
-    row_rule = RowRule(
+    groups = find(made.domain) if find is not None else _groups_of(part, made.domain) if part.by else None
+    found = () if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND)
+    row_rule = replace(_rule_of(part, made, unit, () if groups is None else groups.columns, found), **made.rule)
+    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
+    return Translated(made, groups, row_rule, _stand_ins(part, made), neighbours, filtered and not none)
+
+
+def _rule_of(part: Part, made: Assembled, unit: str | None, groups: tuple[str, ...], found: tuple[str, ...]) -> RowRule:
+    """How the rows of the table become records of the domain that was made of a part."""
+    where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
+    is_marks = part.over == VALUES
+    return RowRule(
         made.made,
-        person,
+        unit,
         None if rows_of(made.domain) is None else part.rows_per_unit,
-        () if groups is None else groups.columns,
+        groups,
         1 if is_marks and not part.by else part.groups_per_unit,
         part.columns,
         where,
@@ -451,17 +470,18 @@ def translate(
         person_columns=part.person_columns,
         person_where=person_where,
         by_cuts=part.by_cuts,
-        found=() if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND),
+        found=found,
     )
-    row_rule = replace(row_rule, **made.rule)
-    missing = {}
-    if made.stand_ins is None:  # one column may have several coordinates, under different bounds
-        names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
-        named = zip(names, made.made, strict=False)
-        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
-        missing = {**_in_both(made), **missing}
-    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
-    return Translated(made, groups, row_rule, missing, neighbours, filtered and not none)
+
+
+def _stand_ins(part: Part, made: Assembled) -> dict[str, float]:
+    """What stands in for missing values, by the names of the domain; none where its coordinates have their own."""
+    if made.stand_ins is not None:  # one column may have several coordinates, under different bounds
+        return {}
+    names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
+    named = zip(names, made.made, strict=False)
+    missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+    return {**_in_both(made), **missing}
 
 
 def _groups_of(part: Part, domain: Domain) -> Groups:
@@ -510,66 +530,52 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             f"declare the keys, or use {setting('neighbours', 'add-remove')}",
             code="request-found-keys-under-replace-one",
         )
-    if keys_delta is not None and not finding:
-        raise RequestError(
-            "keys_delta without found keys",
-            "it is the part of δ that is spent on finding keys",
-            f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
-            code="keys-delta-without-found-keys",
-        )
     if keys_delta is not None:
-        from gaussmith.planning.discovered_groups import LARGEST_KAPPA
-
-        if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
-            raise RequestError(
-                f"keys_delta={keys_delta!r}",
-                f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
-                f"write {setting('keys_delta', 1e-7)}: far below 1 / (number of people)",
-                code="keys-delta-not-a-probability",
-                keys_delta=keys_delta,
-            )
+        _check_keys_delta(keys_delta, bool(finding))
     for question in questions:
         for name, usual in (("keys_at_least", 1), ("top", None)):
             if getattr(question, name) != usual and not question.finds:
-                raise RequestError(
-                    f"{name} without found keys",
-                    "declared groups are always shown",
-                    f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
-                    code="found-limit-without-found-keys",
-                    name=name,
-                )
+                what, rule = f"{name} without found keys", "declared groups are always shown"
+                raise RequestError(what, rule, _leave_or_find(), code="found-limit-without-found-keys", name=name)
     for question in finding:
-        if question.group_weights:
-            raise RequestError(
-                "group_weights of found groups",
-                "which groups there are is not known beforehand",
-                "leave them out, or declare the keys",
-                code="group-weights-of-found-keys",
-            )
-        if any(isinstance(keys, Bins) for keys in question.by.values()):
-            raise RequestError(
-                "bins beside found keys",
-                "cells are groups only where all groups are declared",
-                f"derive a column of the cells, such as {setting('columns', {'decade': 'floor(age / 10)'})}",
-                code="bins-beside-found-keys",
-            )
-        cells = ("histograms", "proportions", "marginals")
-        asked = next((name for name in cells if getattr(question, name)), None)
-        if asked is not None and not first:
-            raise RequestError(
-                f"{asked} of found groups",
-                "people are counted by their values only in groups that are declared, or found first",
-                f"write {setting('keys_first', True)}, declare the groups, or ask in a question without by",
-                code="cells-of-found-groups",
-                asked=asked,
-            )
-        if question.error_at_most is not None:
-            raise RequestError(
-                "error_at_most of found groups",
-                "their threshold needs a noise of its own",
-                "choose a share instead",
-                code="error-limit-of-found-keys",
-            )
+        _check_finding(question, first)
+
+
+def _leave_or_find() -> str:
+    return f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}"
+
+
+def _check_keys_delta(keys_delta: Any, finds: bool) -> None:
+    """Refuse what is no part of δ for finding keys."""
+    from gaussmith.planning.discovered_groups import LARGEST_KAPPA
+
+    if not finds:
+        what, rule = "keys_delta without found keys", "it is the part of δ that is spent on finding keys"
+        raise RequestError(what, rule, _leave_or_find(), code="keys-delta-without-found-keys")
+    if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+        what, rule = f"keys_delta={keys_delta!r}", f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}"
+        remedy = f"write {setting('keys_delta', 1e-7)}: far below 1 / (number of people)"
+        raise RequestError(what, rule, remedy, code="keys-delta-not-a-probability", keys_delta=keys_delta)
+
+
+def _check_finding(question: Question, first: bool) -> None:
+    """Refuse what cannot be asked of the groups of a question whose keys are found, `first` before all answers."""
+    if question.group_weights:
+        what, rule = "group_weights of found groups", "which groups there are is not known beforehand"
+        raise RequestError(what, rule, "leave them out, or declare the keys", code="group-weights-of-found-keys")
+    if any(isinstance(keys, Bins) for keys in question.by.values()):
+        rule = "cells are groups only where all groups are declared"
+        remedy = f"derive a column of the cells, such as {setting('columns', {'decade': 'floor(age / 10)'})}"
+        raise RequestError("bins beside found keys", rule, remedy, code="bins-beside-found-keys")
+    cells = ("histograms", "proportions", "marginals")
+    asked = next((name for name in cells if getattr(question, name)), None)
+    if asked is not None and not first:
+        rule = "people are counted by their values only in groups that are declared, or found first"
+        remedy = f"write {setting('keys_first', True)}, declare the groups, or ask in a question without by"
+        raise RequestError(f"{asked} of found groups", rule, remedy, code="cells-of-found-groups", asked=asked)
+    if question.error_at_most is not None:
+        what, rule = "error_at_most of found groups", "their threshold needs a noise of its own"
+        raise RequestError(what, rule, "choose a share instead", code="error-limit-of-found-keys")
 
 
 def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
