@@ -58,43 +58,38 @@ Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some answers of a question, and how rows are read for them; fields of the same name are those of `Question`.
+    """Some answers of a question, which says how rows are read for them.
 
+    question: the one that asks; of several parts that are one query any, as they read the same rows
     asked:    what is asked, in the order of the query's answers
     over:     which of `plans.assembly.ASSEMBLIES` makes the domain
     present:  columns in which a row must have a value
+    missing:  what stands in for missing values of its own columns
+    complete: those of its own columns that were promised to have a value in every row
     complete_by_type: columns that cannot be missing by their type, of those that would else have to be present
     within:   where means are stated to lie
     """
 
+    question: Question
     asked: tuple[AskedAnswer, ...]
     over: str
     count: bool | str
     present: tuple[str, ...]
     weights: Any
     by: Any
-    rows_per_unit: int | None
-    groups_per_unit: int
-    group_weights: Any
-    values_per_unit: int
-    mean_of: str
-    where: str | None
-    columns: tuple[tuple[str, str], ...]
+    by_cuts: tuple[tuple[str, Cut], ...]
+    """The cells of columns of groups."""
     missing: Mapping[str, float]
     complete: tuple[str, ...] = ()
     complete_by_type: tuple[str, ...] = ()
-    person_columns: tuple[tuple[str, str], ...] = ()
     within: Within = ()
-    error_at_most: float | None = None
     key: Any = field(default=None, repr=False)
     """What answers over one domain have in common."""
-    by_cuts: tuple[tuple[str, Cut], ...] = ()
-    """The cells of columns of groups."""
 
     @property
     def is_filtered(self) -> bool:
         """Whether some rows may be left out."""
-        return self.where is not None or bool(self.present)
+        return self.question.where is not None or bool(self.present)
 
     @property
     def ways(self) -> dict[str, set[str]]:
@@ -109,7 +104,7 @@ class Part:
     def limit(self) -> float | None:
         """The largest standard error allowed, where some answer has one that is known beforehand."""
         plain = self.count or any(not STATISTICS[asked.kind].divided for asked in self.asked)
-        return self.error_at_most if plain else None
+        return self.question.error_at_most if plain else None
 
     def place_of(self, asked: AskedAnswer) -> list[int]:
         """Where the answers to this are in the query."""
@@ -124,9 +119,20 @@ class Part:
     @property
     def reading(self) -> Any:
         """What decides which rows are read, and how: parts that agree in it can be one query."""
+        said = self.question
         return (
-            self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
-            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
+            self.over, self.key, self.present, self.weights, self.by, self.by_cuts, said.rows_per_unit,
+            said.groups_per_unit or 1, said.group_weights, said.mean_of, said.where, tuple(said.columns.items()),
+            tuple(said.person_columns.items()),
+        )  # fmt: skip
+
+    @property
+    def content(self) -> Any:
+        """All that it says, but for how the question is called and what else it asks."""
+        said = self.question
+        return (
+            self.reading, self.asked, self.count, said.values_per_unit, tuple(self.missing.items()), self.complete,
+            self.complete_by_type, self.within, said.error_at_most,
         )  # fmt: skip
 
 
@@ -218,27 +224,18 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
     columns = {column.name for each in asked for column in each.columns}
     within = [(each, question.where_means_lie.get(each.columns[0].name)) for each in asked if each.kind == "mean"]
     return Part(
+        question,
         tuple(asked),
         over,
         count,
         present,
         weights,
         plain_keys(question.by) if question.by else question.by,
-        question.rows_per_unit,
-        question.groups_per_unit or 1,
-        question.group_weights,
-        question.values_per_unit or 1,
-        question.mean_of,
-        question.where,
-        tuple(question.columns.items()),
+        cuts_of(question.by) if question.by else (),
         {column: value for column, value in question.missing.items() if column in columns},
         tuple(column for column in question.complete if column in columns),
-        (),
-        tuple(question.person_columns.items()),
-        tuple((each, where) for each, where in within if where is not None),
-        question.error_at_most,
-        common,
-        cuts_of(question.by) if question.by else (),
+        within=tuple((each, where) for each, where in within if where is not None),
+        key=common,
     )
 
 
@@ -273,7 +270,8 @@ def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
 
 def _alike(one: Part, other: Part, unit: str | None) -> bool:
     """Whether two parts can be one query: the same rows read alike, weights by rule, counts of one kind."""
-    if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
+    limited = any(part.question.error_at_most for part in (one, other))
+    if limited or one.over != NUMBERS or not isinstance(one.weights, str):
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
@@ -329,7 +327,9 @@ def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, 
 
 def assemble_part(part: Part, unit: str | None) -> Assembled:
     """Domain, answers and coordinates of a part."""
-    rule = PersonRule(unit is not None, part.rows_per_unit or 1, part.mean_of, part.count, part.values_per_unit)
+    said = part.question
+    rows, values = said.rows_per_unit or 1, said.values_per_unit or 1
+    rule = PersonRule(unit is not None, rows, said.mean_of, part.count, values)
     made = ASSEMBLIES[part.over](part.asked, rule, part.weights, part.missing)
     names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
     named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
@@ -417,7 +417,7 @@ def _content(part: Part) -> bytes | None:
     try:
         keys = part.by.values() if isinstance(part.by, Mapping) else [part.by or ()]
         small = part.over == NUMBERS and len(part.asked) + sum(map(len, keys)) <= MAX_SIZE
-        return pickle.dumps(tuple(vars(part).items())) if small else None
+        return pickle.dumps(part.content) if small else None
     except (TypeError, AttributeError, pickle.PicklingError):  # what was asked is no plain value
         return None
 
@@ -434,7 +434,7 @@ def translate(
             f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_part(part, None if part.person_columns else unit)  # with these each person is one row
+    made = assemble_part(part, None if part.question.person_columns else unit)  # with these each person is one row
     if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
@@ -451,23 +451,23 @@ def translate(
 
 def _rule_of(part: Part, made: Assembled, unit: str | None, groups: tuple[str, ...], found: tuple[str, ...]) -> RowRule:
     """How the rows of the table become records of the domain that was made of a part."""
-    where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
-    is_marks = part.over == VALUES
+    said, is_marks = part.question, part.over == VALUES
+    where, person_where = split_filter(said.where, said.person_columns) if said.where else (None, None)
     return RowRule(
         made.made,
         unit,
-        None if rows_of(made.domain) is None else part.rows_per_unit,
+        None if rows_of(made.domain) is None else said.rows_per_unit,
         groups,
-        1 if is_marks and not part.by else part.groups_per_unit,
-        part.columns,
+        1 if is_marks and not part.by else said.groups_per_unit or 1,
+        tuple(said.columns.items()),
         where,
         part.present,
-        min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        min(said.values_per_unit or 1, made.domain.dimension) if is_marks else 1,
         complete=part.complete,
         complete_by_type=part.complete_by_type,
         cuts=made.cuts,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
-        person_columns=part.person_columns,
+        person_columns=tuple(said.person_columns.items()),
         person_where=person_where,
         by_cuts=part.by_cuts,
         found=found,
@@ -486,12 +486,13 @@ def _stand_ins(part: Part, made: Assembled) -> dict[str, float]:
 
 def _groups_of(part: Part, domain: Domain) -> Groups:
     """The declared groups of a part; parts of one question have theirs in common."""
+    limits = part.question.groups_per_unit or 1, part.question.group_weights
 
     def make() -> Groups:
-        return Groups(part.by, domain, part.groups_per_unit, part.group_weights)
+        return Groups(part.by, domain, *limits)
 
     try:
-        said = pickle.dumps((part.by, part.groups_per_unit, part.group_weights))
+        said = pickle.dumps((part.by, *limits))
     except (TypeError, AttributeError, pickle.PicklingError):  # a key is no plain value: refused, or converted
         return make()
     return recall(_GROUPS, said, make, most=4).over(domain)
@@ -623,7 +624,8 @@ def found_parts(question: Question, unit: str | None, never_missing: Container[s
 def _is_over_rows(part: Part) -> bool:
     """Whether the rows of people are counted or divided by."""
     means = any(STATISTICS[asked.kind].divided for asked in part.asked)
-    return not part.person_columns and (part.count == "rows" or (means and part.mean_of == "rows"))
+    said = part.question
+    return not said.person_columns and (part.count == "rows" or (means and said.mean_of == "rows"))
 
 
 def split_found(
@@ -659,7 +661,7 @@ def _query(
         return FoundGroups(
             tuple(part.by),
             domain,
-            part.groups_per_unit,
+            question.groups_per_unit or 1,
             declared={name: keys for name, keys in part.by.items() if keys != FOUND},
             at_least=question.keys_at_least,
             which=which,
