@@ -1,6 +1,6 @@
 """What pure noise is added to, and how far one person moves it: strategies and sensitivities in the 1- and ∞-norm.
 
-Under add-remove, with a person's numbers within ±1 and its 1 for the number of people (docs/decisions/0018):
+Under add-remove, with a person's numbers within ±1 and its 1 for the number of people (docs/decisions.md, 17):
 
     numbers within bounds   each number by itself, in the ∞-norm; with the number of people where a centre needs it
     squares z²              2z² − 1, whose ends are ±1
