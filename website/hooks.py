@@ -36,7 +36,7 @@ def on_config(config: Any) -> Any:
     """Put pages that the menu does not name at its end, so that every page can be found."""
     named = re.findall(r"[\w/.-]+\.md", repr(config["nav"]))
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
-    rest = [page for page in pages if page not in named and not page.startswith("decisions/0")]
+    rest = [page for page in pages if page not in named]
     config["nav"] += [{"More": rest}] if rest else []
     return config
 
