@@ -30,6 +30,7 @@ PAGES = (
     "benchmarks/results/results.md",
     "examples/reproduce/README.md",
 )
+doctest.register_optionflag("NOISY")  # docs/conftest.py
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
 PROOF = re.compile(r"^(\*Proof\.\*.*?∎)", flags=re.M | re.S)
 CHECKED = re.compile(r"^(\*Functions:\* .*)$", flags=re.M)

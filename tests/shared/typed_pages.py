@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+doctest.register_optionflag("NOISY")  # docs/conftest.py
 
 
 def pages() -> Iterator[tuple[str, str]]:
