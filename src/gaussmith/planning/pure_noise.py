@@ -203,7 +203,7 @@ def plan_pure(
     limit = dict(enumerate(limits))
     costs = [sum(m.price for m in each) * _variance(each) for each in sets]
     needed = [max((_epsilon_for(m, _variance(each), limit.get(m.place)) for m in each), default=0.0) for each in sets]
-    shares = _shares(guarantee.pure_epsilon, costs, needed)
+    shares = shares_of(guarantee.pure_epsilon, costs, needed)
     found: dict[int, Query] = {}
     for k, (each, share) in enumerate(zip(sets, shares, strict=True)):
         found |= _drawn_together(k, each, share)
@@ -274,7 +274,7 @@ def _unit_noise(member: _Member) -> Any:
     return Noisy(np.zeros(shape.features.shape[0]), shape.features, 1.0, shape.counted, None)
 
 
-def _shares(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]) -> list[Guarantee]:
+def shares_of(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]) -> list[Guarantee]:
     """ε_i = max(needed_i, t·c_i^⅓) with the t that spends all of ε; each rounded down."""
     if sum(needed) > epsilon:
         raise PlanError(
