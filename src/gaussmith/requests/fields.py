@@ -437,7 +437,8 @@ class RequestFields(Fields):
         "how well people are protected: epsilon and delta, epsilon alone, mu, rho, or guess",
         "Guarantee(epsilon=1, delta=1e-6)",
         {**table(dict.fromkeys(STATED, POSITIVE)),
-         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")]},
+         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")],
+         "dependencies": {"delta": ["epsilon"]}},
     ))  # fmt: skip
     noise: str | None = field(default=None, metadata=entry(
         'the law of the noise: "gaussian"; "pure", with ε alone and δ = 0; or "least", the one with less error. '
