@@ -345,12 +345,12 @@ def _release_pure(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
     for noise in plan.pure_noises:
         drawn = pure_integers(noise.law, noise.copies)
         for i, query, start in zip(noise.members, noise.queries, noise.starts, strict=True):
-            own = drawn[:, start : start + query.block.grid.lift.shape[0]]
+            own = np.asarray(drawn)[:, start : start + query.block.grid.lift.shape[0]]
             found[i] = _read_pure(query, lift_groups(query, totals[i]), own), None
     return found
 
 
-def _read_pure(query: Query, lifted: Words | list[Integers], noise: Integers) -> Array:
+def _read_pure(query: Query, lifted: Words | list[Integers], noise: npt.NDArray[Any]) -> Array:
     """The features of the lifted integers of every group with noise: integers of any size until they are read."""
     block = query.block
     if not (isinstance(lifted, np.ndarray) and noise.dtype != object and _fits_words(lifted) and _fits_words(noise)):
@@ -358,7 +358,7 @@ def _read_pure(query: Query, lifted: Words | list[Integers], noise: Integers) ->
     return block.shape.features.times_rows((lifted + noise).astype(float) / block.grid.scale)
 
 
-def _fits_words(numbers: Words) -> bool:
+def _fits_words(numbers: npt.NDArray[Any]) -> bool:
     """Whether the sum of two such numbers is a word."""
     return not numbers.size or max(-int(numbers.min()), int(numbers.max())) < 1 << 62
 
@@ -371,7 +371,7 @@ def sample_query(query: Query, totals: Totals, times: int) -> Array:
     repeated = RepeatedTotals(totals, times)
     if query.block.noise_law is not None and query.block.drawn is not None:
         start, rows = query.block.drawn.start, query.block.grid.lift.shape[0]
-        drawn = pure_integers(query.block.noise_law, times)[:, start : start + rows]
+        drawn = np.asarray(pure_integers(query.block.noise_law, times))[:, start : start + rows]
         return _read_pure(query, lift_groups(query, repeated), drawn)
     return _release_query(query, repeated)[0]
 

@@ -27,6 +27,8 @@ from gaussmith.numerics.marginals import TableCounts
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Matrix
 from gaussmith.privacy.neighbours import ADD_REMOVE
 
+Truths = npt.NDArray[np.bool_]
+
 ONE_NORM, MAX_NORM = "1", "max"
 
 MAX_CELLS = 1 << 11
@@ -100,7 +102,7 @@ def _numbers(problem: Problem[Domain]) -> list[PureStrategy]:
     return found
 
 
-def _centred(problem: Problem[Domain], used: Array, needs_count: bool) -> PureStrategy:
+def _centred(problem: Problem[Domain], used: Truths, needs_count: bool) -> PureStrategy:
     """y_j = a_j·core_j + b_j·n and, where it is needed, y_last = n; every |y| of a person is at most 1."""
     domain, asked = problem.domain, problem.features
     squares = squares_of(domain.extremes()) & needs_count
@@ -122,7 +124,7 @@ def _centred(problem: Problem[Domain], used: Array, needs_count: bool) -> PureSt
     return PureStrategy(Strategy("cube", lift, features, True), MAX_NORM, False)
 
 
-def _around_zero(problem: Problem[Domain], used: Array) -> PureStrategy:
+def _around_zero(problem: Problem[Domain], used: Truths) -> PureStrategy:
     """x_j over the larger of its bounds' sizes, without the number of people."""
     centre, radius = problem.domain.coded
     largest, rows = np.abs(centre) + radius, np.flatnonzero(used)
@@ -133,7 +135,7 @@ def _around_zero(problem: Problem[Domain], used: Array) -> PureStrategy:
     return PureStrategy(Strategy("around zero", lift, features, False), MAX_NORM, False)
 
 
-def squares_of(extremes: Extremes) -> npt.NDArray[np.bool_]:
+def squares_of(extremes: Extremes) -> Truths:
     """Which numbers of a unit are squares, which are not below 0."""
     from gaussmith.domains.moments import ValueProducts
 
@@ -194,7 +196,7 @@ def pure_sensitivity(lift: Matrix, norm: str, extremes: Extremes, extents: Array
     raise damaged_plan(f"pure noise in the norm {norm!r}")
 
 
-def _largest_row(lift: Matrix, extents: Array, squares: npt.NDArray[np.bool_]) -> Fraction:
+def _largest_row(lift: Matrix, extents: Array, squares: Truths) -> Fraction:
     """max over rows of |a·x + b| for |x| ≤ extent, or 0 ≤ x ≤ extent where x is a square, and 1 or 0 unit beside it."""
     rows = lift.as_bordered()
     if rows is None:

@@ -137,6 +137,23 @@ def drawn_after(before: Sequence[Query], queries: Sequence[Query]) -> list[Query
     return [query if query.noise is None else replace(query, noise=query.noise + used) for query in queries]
 
 
+def pure_instead(queries: Sequence[Query], guarantee: Guarantee) -> list[Query] | None:
+    """The same queries with pure noise at the stated ε, from those of Gaussian noise; None where these are not kept.
+
+    A query that takes the number of everybody from others, or whose groups are found, has no such counterpart here.
+    """
+    borrows = any(query.block.lender is not None or query.block.shape.people is not None for query in queries)
+    finds = any(query.groups is not None and query.groups.is_found for query in queries)
+    if guarantee.epsilon is None or borrows or finds or any(query.neighbours != ADD_REMOVE for query in queries):
+        return None
+    bare = [replace(query, block=replace(query.block, tie=None, whole=None)) for query in queries]
+    scales = [query.scale if query.place is None else query.place.scale for query in queries]
+    try:
+        return plan_pure(bare, scales, Guarantee(epsilon=guarantee.epsilon))
+    except PlanError:  # no pure noise is planned for what is asked
+        return None
+
+
 def cost_of_others(noises: Sequence[PureNoise], asked: Sequence[int], guarantee: Guarantee) -> float:
     """By how much larger the total of all other noises is because some queries are asked beside them, as a factor."""
     others = [noise for noise in noises if not set(noise.members) & set(asked)]
@@ -227,7 +244,7 @@ def _variance(members: Sequence[_Member]) -> float:
     first = members[0]
     numbers = sum(member.chosen.numbers for member in members)
     lattice, _ = _lattice(members)
-    return unit_variance(first.chosen.norm, numbers) * (lattice * first.held) ** 2
+    return float(unit_variance(first.chosen.norm, numbers) * (lattice * first.held) ** 2)
 
 
 def _lattice(members: Sequence[_Member]) -> tuple[float, float]:

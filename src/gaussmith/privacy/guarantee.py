@@ -203,7 +203,7 @@ class Guarantee:
         Φ(μ/2), or e^ε/(1 + e^ε) of a pure guarantee. A coin is right half of the time.
 
         >>> round(Guarantee(epsilon=1, delta=1e-6).guess_bound, 4), round(Guarantee(epsilon=1).guess_bound, 4)
-        (0.5472, 0.7311)
+        (0.5471, 0.7311)
         """
         if self.is_pure:
             from gaussmith.privacy.pure import guess_of_pure

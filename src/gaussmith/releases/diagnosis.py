@@ -14,6 +14,7 @@ from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOT
 from gaussmith.errors import counted, printable
 from gaussmith.planning.error_distribution import width_together
 from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH, RowRule, few_rows, part_edges
+from gaussmith.releases.readout import Readout
 from gaussmith.statistics.histogram import Diagnosis
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def joint_width(release: Release) -> float:
     pieces = [piece for question in questions if is_diagnosis(question.plan) for piece in question.pieces]
     told = sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1
     width = width_together(SURE, told, release.plan.guarantee.is_pure)
-    return max((readout.width_of_law(width) for piece in pieces for readout in piece.readouts), default=width)
+    readouts = [each for piece in pieces for each in piece.readouts if isinstance(each, Readout)]
+    return max((each.width_of_law(width) for each in readouts), default=width)
 
 
 def sums_of(piece: Release, width: float) -> Sum:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import counted, printable
+from gaussmith.notations import setting
 from gaussmith.planning.block import standard_scale
 from gaussmith.planning.joint_people import NAME
+from gaussmith.planning.pure_noise import pure_instead
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import protects
-from gaussmith.report.keys import describe_groups, describe_shown, statement, statement_notes
+from gaussmith.report.keys import describe_groups, describe_shown, guess_of, percent_up, statement, statement_notes
 from gaussmith.report.tables import (
     MAX_ROWS,
     N_IS,
@@ -24,6 +27,7 @@ from gaussmith.report.tables import (
     describe_optimality,
     describe_shape,
     explain_choice,
+    figure,
     framed,
     guarantee_notes,
     heading,
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from gaussmith.planning.block import Block
     from gaussmith.planning.plan import Plan, Slot
     from gaussmith.planning.query import AnyTie, Query
-    from gaussmith.privacy.guarantee import Guarantee
 
 
 INDENT = "  "
@@ -57,10 +60,11 @@ def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in
         return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
     common = _Common.of(plan)
     if len(plan) == 1:
-        return "\n".join([_question_text(plan, common, rows, most, rest_in), *wrap_notes(_several(plan))])
+        last = [*_several(plan), guess_of(plan), *describe_instead(plan)]
+        return "\n".join([_question_text(plan, common, rows, most, rest_in), *wrap_notes(last)])
     told = [(q, _question_text(q, common, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, INDENT)}\n" for q, text in told]
-    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan)])])
+    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan), guess_of(plan), *describe_instead(plan)])])
 
 
 def plan_html(plan: Plan) -> str:
@@ -74,9 +78,9 @@ def plan_body(plan: Plan) -> str:
         return note_lines(stage_notes(plan)) + plan_body(plan.as_guessed)
     common = _Common.of(plan)
     if len(plan) == 1:
-        return _question_html(plan, common) + (note_lines(several) if (several := _several(plan)) else "")
+        return _question_html(plan, common) + note_lines([*_several(plan), guess_of(plan), *describe_instead(plan)])
     tables = [heading(q.questions[0]) + _question_html(q, common) for q in plan]
-    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
+    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan), guess_of(plan), *describe_instead(plan)])
 
 
 def stage_notes(plan: Plan) -> list[str]:
@@ -291,6 +295,23 @@ def share_of(guarantee: Guarantee, whole: Guarantee) -> float:
     if whole.is_pure:
         return float(guarantee.pure_epsilon / whole.pure_epsilon)
     return (guarantee.mu / whole.mu) ** 2
+
+
+def describe_instead(plan: Plan) -> list[str]:
+    """What pure noise would give under the same (ε, δ), and what it would let be guessed; nothing elsewhere."""
+    if plan.guarantee.epsilon is None or plan.guarantee.is_pure or plan.staging is not None or plan.is_narrowed:
+        return []
+    asked = [plan.queries[i] for i in dict.fromkeys(piece.query for slot in plan.slots for piece in slot.pieces)]
+    pure = pure_instead(asked, plan.guarantee)
+    if pure is None:
+        return []
+    scales = [query.scale if query.place is None else query.place.scale for query in asked]
+    ours = sum(scale * query.total_variance for scale, query in zip(scales, asked, strict=True))
+    theirs = sum(scale * query.total_variance for scale, query in zip(scales, pure, strict=True))
+    ratio = math.sqrt(ours / theirs) if theirs else 1.0
+    told = f"{figure(ratio, 2)} times less error" if ratio > 1 else f"{figure(1 / ratio, 2)} times the error"
+    right = percent_up(Guarantee(epsilon=plan.guarantee.epsilon).guess_bound)
+    return [f"pure noise ({setting('noise', 'pure')}) would give {told}; such a guess would be right up to {right}"]
 
 
 def sharing(plan: Plan) -> list[str]:

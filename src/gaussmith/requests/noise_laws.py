@@ -67,6 +67,17 @@ def weighted_total(plan: Plan) -> float:
     return sum(scale * query.total_variance for scale, query in zip(scales, queries, strict=True))
 
 
+def refuse_found(guarantee: Guarantee) -> None:
+    """Refuse found groups under ε alone: which are shown is decided with Gaussian noise, and takes a part of δ."""
+    if guarantee.is_pure:
+        raise RequestError(
+            "found groups under pure ε",
+            "which groups are shown is decided with Gaussian noise",
+            "declare the groups, or state a guarantee with δ",
+            code="found-groups-under-pure-epsilon",
+        )
+
+
 def refuse_stages(request: Request) -> None:
     """Refuse stages under ε alone: what they learn is learned with Gaussian noise."""
     if request.guarantee.is_pure or request.noise == PURE:

@@ -430,7 +430,7 @@ def read_noise(which: str, noise: Any) -> str | None:
     if noise is not None and noise not in NOISES:
         rule = f"it must be one of: {', '.join(NOISES)}"
         raise wrong_value(which, noise, rule, "least", code="unknown-noise")
-    return noise
+    return None if noise is None else str(noise)
 
 
 def read_guarantee(given: Any) -> Guarantee:

@@ -28,7 +28,7 @@ from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described, usual
-from gaussmith.requests.noise_laws import plan_by_law
+from gaussmith.requests.noise_laws import plan_by_law, refuse_found
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
@@ -74,7 +74,8 @@ CLOSE = 1e-6
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
     """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
 
-    Errors fall as 1/μ, or 1/ε under pure ε, so one plan nearly tells it; plans are made anew until the errors are kept and hardly more.
+    Errors fall as 1/μ, or as 1/ε under pure ε, so one plan nearly tells it; plans are made anew until the errors are
+    kept and hardly more.
     """
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
@@ -89,8 +90,8 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
         what, rule = "targets beside error_at_most", "both say how large an error may be"
         raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
     asked = request.guarantee
-    by_epsilon = asked.epsilon is not None and request.plan.guarantee.is_pure
-    mu = (asked.epsilon if by_epsilon else asked.mu) * _excess(request, wanted, rows)
+    by_epsilon = request.plan.guarantee.is_pure
+    mu = (float(asked.epsilon or 0) if by_epsilon else asked.mu) * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
         stated = _as_stated(asked, mu * (1 + CLOSE / 2), wanted, by_epsilon)
         excess = _excess(replace(request, guarantee=stated), wanted, rows)
@@ -310,6 +311,7 @@ class Request(RequestFields):
             guarantee, sliver = split_sliver(whole, float(clipped))
         finding = [i for i, question in enumerate(questions) if question.finds]
         if finding:
+            refuse_found(whole)
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(whole, shares, others, self.keys_delta)

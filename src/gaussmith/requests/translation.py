@@ -357,13 +357,6 @@ class Translated:
 
     def bare(self, guarantee: Guarantee) -> Query:
         """The query of the part without any noise: what is asked, and how rows are read."""
-        if isinstance(self.groups, FoundGroups):
-            raise RequestError(
-                "found groups under pure ε",
-                "which groups are shown is decided with Gaussian noise",
-                "declare the groups, or state a guarantee with δ",
-                code="found-groups-under-pure-epsilon",
-            )
         made, problem = self.made, self.problem
         problem.domain.check(problem)
         given = problem.domain.substitutes(problem.features, self.missing)
