@@ -26,6 +26,7 @@ from gaussmith.planning.pure_lattice import FINE
 PURE = gm.Guarantee(epsilon=1)
 BOTH = gm.Guarantee(epsilon=1, delta=1e-6)
 LETTERS = list("abcdefghij")
+THREE_VALUES: dict[str, Any] = {"histograms": {"h": LETTERS}, "unit": "u", "values_per_unit": 3}
 
 
 def asked(guarantee: gm.Guarantee = PURE, **fields: Any) -> Plan:
@@ -51,7 +52,7 @@ def sums(count: int) -> dict[str, tuple[float, float]]:
         ({"means": {"x": (0, 1)}, "complete": ["x"]}, [1.4142135623731]),
         ({"sums": {"x": (-1, 1)}}, [1.4142135623731]),
         ({"histograms": {"h": LETTERS}}, [math.sqrt(1.84134718841558)] * 10),
-        ({"histograms": {"h": LETTERS}, "unit": "u", "values_per_unit": 3}, [math.sqrt(Geometric(PURE.pure_epsilon, 3).variance)] * 10),
+        (THREE_VALUES, [math.sqrt(Geometric(PURE.pure_epsilon, 3).variance)] * 10),
     ],
 )  # fmt: skip
 def test_errors_are_those_of_the_reference(fields: dict[str, Any], errors: list[float]) -> None:
@@ -191,7 +192,9 @@ KEPT: dict[str, dict[str, Any]] = {
     "count": {"count": True},
     "sums": {"sums": sums(2), "count": True},
     "groups": {"sums": sums(1), "by": {"r": LETTERS[:3]}, "unit": "u", "groups_per_unit": 2},
-    "together": {"questions": [{"name": "a", "sums": sums(1)}, {"name": "b", "sums": {"x1": (0, 1)}, "where": "z > 0"}]},
+    "together": {
+        "questions": [{"name": "a", "sums": sums(1)}, {"name": "b", "sums": {"x1": (0, 1)}, "where": "z > 0"}]
+    },
     "histograms": {
         "questions": [{"name": "a", "histograms": {"h": ["a", "b"]}}, {"name": "b", "histograms": {"r": LETTERS[:3]}}]
     },
@@ -204,7 +207,7 @@ KEPT: dict[str, dict[str, Any]] = {
 def test_plans_and_releases_are_kept(name: str) -> None:
     request = gm.Request(FRAME, guarantee=PURE, **KEPT[name])
     plan = request.plan
-    again = gm.read(plan.to_json())
+    again = Plan.from_json(plan.to_json())
     assert again.to_json() == plan.to_json() and again.hash == plan.hash
     assert [noise.law for noise in again.pure_noises] == [noise.law for noise in plan.pure_noises]
     assert plan.guarantee.is_pure and again.guarantee.is_pure
@@ -215,89 +218,82 @@ def test_plans_and_releases_are_kept(name: str) -> None:
 
 
 SAVED = {name: asked(**fields).to_dict() for name, fields in KEPT.items()}
+SAVED["gaussian"] = asked(gm.Guarantee(mu=1), sums=sums(1)).to_dict()
 
 
-def changed(name: str, query: int, *path: str, to: Any) -> dict[str, Any]:
-    """A saved plan with one field of a query changed; without it where it becomes None."""
+def changed(name: str, edits: dict[str, Any]) -> dict[str, Any]:
+    """A saved plan with some fields changed, each by its path; `guarantee` alone is that of the whole plan."""
     fields = copy.deepcopy(SAVED[name])
-    place = fields["queries"][query]
-    for each in path[:-1]:
-        place = place[each]
-    assert place[path[-1]] != to
-    place[path[-1]] = to
-    if to is None:
-        del place[path[-1]]
+    for path, to in edits.items():
+        place, *between, last = fields, *path.split()
+        for each in between:
+            place = place[int(each) if each.isdigit() else each]
+        assert last not in place or place[last] != to, path
+        place[last] = to
+        if to is None:
+            del place[last]
     return fields
 
 
-def also(fields: dict[str, Any], query: int, *path: str, to: Any) -> dict[str, Any]:
-    place = fields["queries"][query]
-    for each in path[:-1]:
-        place = place[each]
-    place[path[-1]] = to
-    return fields
+FIRST, SECOND = "queries 0", "queries 1"
+DRAWN = f"{FIRST} block drawn"
+LIFT = f"{FIRST} block shape lift"
+MU, ALONE, DELTA = {"mu": 5.0}, {"epsilon": 5.0}, {"epsilon": 0.5, "delta": 1e-6}
 
-
-DRAWN = ("block", "drawn")
-MU = {"mu": 5.0}
-GAUSSIAN = asked(gm.Guarantee(mu=1), sums=sums(1)).to_dict()
-
-
-def stated(fields: dict[str, Any], guarantee: dict[str, float]) -> dict[str, Any]:
-    return {**copy.deepcopy(fields), "guarantee": guarantee}
-
-
-DAMAGED: dict[str, Callable[[], dict[str, Any]]] = {
-    "a lower sensitivity": lambda: changed("sums", 0, *DRAWN, "sensitivity", to=2**40),
-    "a sensitivity of 1": lambda: changed("sums", 0, *DRAWN, "sensitivity", to=1),
-    "no sensitivity": lambda: changed("count", 0, *DRAWN, "sensitivity", to=0),
-    "a fraction": lambda: changed("count", 0, *DRAWN, "sensitivity", to=1.5),
-    "the other norm": lambda: changed("sums", 0, *DRAWN, "norm", to="1"),
-    "no norm": lambda: changed("sums", 0, *DRAWN, "norm", to="2"),
-    "whole numbers that are not": lambda: changed("sums", 0, *DRAWN, "scale", to=1.0),
-    "whole numbers with a wide law": lambda: also(changed("sums", 0, *DRAWN, "scale", to=1.0), 0, *DRAWN, "sensitivity", to=2**44),
-    "half steps on whole numbers": lambda: changed("count", 0, "block", "shape", "lift", "entries", to=[0.5]),
-    "another lattice": lambda: changed("sums", 0, *DRAWN, "scale", to=2.0**20),
-    "fewer numbers": lambda: changed("sums", 0, *DRAWN, "numbers", to=2),
-    "more numbers": lambda: changed("sums", 0, *DRAWN, "numbers", to=4),
-    "another start": lambda: changed("together", 1, *DRAWN, "start", to=0),
-    "the start of another": lambda: changed("together", 0, *DRAWN, "start", to=1),
-    "a start before all": lambda: changed("together", 0, *DRAWN, "start", to=-1),
-    "another noise": lambda: changed("together", 1, "noise", to=1),
-    "noise of another": lambda: changed("histograms", 1, "noise", to=0),
-    "no noise": lambda: changed("together", 1, "noise", to=None),
-    "no law": lambda: changed("together", 1, "block", "drawn", to=None),
-    "a larger ε in a group": lambda: changed("groups", 0, "block", "guarantee", to={"epsilon": 0.50001}),
-    "all of ε in every group": lambda: changed("groups", 0, "block", "guarantee", to={"epsilon": 1.0}),
-    "ε used twice": lambda: also(changed("histograms", 0, "guarantee", to={"epsilon": 1.0}), 0, "block", "guarantee", to={"epsilon": 1.0}),
-    "a larger ε in a block": lambda: changed("sums", 0, "block", "guarantee", to={"epsilon": 2.0}),
-    "μ in a query": lambda: changed("histograms", 0, "guarantee", to=MU),
-    "μ in a query and its block": lambda: also(changed("histograms", 0, "guarantee", to=MU), 0, "block", "guarantee", to=MU),
-    "δ in a query and its block": lambda: also(
-        changed("histograms", 0, "guarantee", to={"epsilon": 0.5, "delta": 1e-6}), 0, "block", "guarantee", to={"epsilon": 0.5, "delta": 1e-6}
+DAMAGED: dict[str, tuple[str, dict[str, Any]]] = {
+    "a lower sensitivity": ("sums", {f"{DRAWN} sensitivity": 2**40}),
+    "a sensitivity of 1": ("sums", {f"{DRAWN} sensitivity": 1}),
+    "no sensitivity": ("count", {f"{DRAWN} sensitivity": 0}),
+    "a fraction": ("count", {f"{DRAWN} sensitivity": 1.5}),
+    "the other norm": ("sums", {f"{DRAWN} norm": "1"}),
+    "no norm": ("sums", {f"{DRAWN} norm": "2"}),
+    "whole numbers that are not": ("sums", {f"{DRAWN} scale": 1.0}),
+    "whole numbers with a wide law": ("sums", {f"{DRAWN} scale": 1.0, f"{DRAWN} sensitivity": 2**44}),
+    "half steps on whole numbers": ("count", {f"{LIFT} entries": [0.5]}),
+    "another lattice": ("sums", {f"{DRAWN} scale": 2.0**20}),
+    "fewer numbers": ("sums", {f"{DRAWN} numbers": 2}),
+    "more numbers": ("sums", {f"{DRAWN} numbers": 4}),
+    "another start": ("together", {f"{SECOND} block drawn start": 0}),
+    "the start of another": ("together", {f"{DRAWN} start": 1}),
+    "a start before all": ("together", {f"{DRAWN} start": -1}),
+    "another noise": ("together", {f"{SECOND} noise": 1}),
+    "noise of another": ("histograms", {f"{SECOND} noise": 0}),
+    "no noise": ("together", {f"{SECOND} noise": None}),
+    "no law": ("together", {f"{SECOND} block drawn": None}),
+    "a larger ε in a group": ("groups", {f"{FIRST} block guarantee": {"epsilon": 0.50001}}),
+    "all of ε in every group": ("groups", {f"{FIRST} block guarantee": {"epsilon": 1.0}}),
+    "ε used twice": (
+        "histograms",
+        {f"{FIRST} guarantee": {"epsilon": 1.0}, f"{FIRST} block guarantee": {"epsilon": 1.0}},
     ),
-    "a larger lift": lambda: changed("sums", 0, "block", "shape", "lift", "inner", to=[1.0, 1.0, 1.0000001]),
-    "a lift off its middle": lambda: changed("sums", 0, "block", "shape", "lift", "border", to=[0.0, 1e-6, 0.0]),
-    "squares that are not centred": lambda: changed(
-        "variances", 0, "block", "shape", "lift", "border", to=[0.0] * len(SAVED["variances"]["queries"][0]["block"]["shape"]["lift"]["border"])
+    "a larger ε in a block": ("sums", {f"{FIRST} block guarantee": {"epsilon": 2.0}}),
+    "μ in a query": ("histograms", {f"{FIRST} guarantee": MU}),
+    "μ in a query and its block": ("histograms", {f"{FIRST} guarantee": MU, f"{FIRST} block guarantee": MU}),
+    "δ in a query and its block": ("histograms", {f"{FIRST} guarantee": DELTA, f"{FIRST} block guarantee": DELTA}),
+    "a larger lift": ("sums", {f"{LIFT} inner": [1.0, 1.0, 1.0000001]}),
+    "a lift off its middle": ("sums", {f"{LIFT} border": [0.0, 1e-6, 0.0]}),
+    "squares off their middle": ("variances", {f"{LIFT} border": [0.0] * 3}),
+    "a table that is not told": ("tables", {f"{LIFT} tables": [[0, 1]]}),
+    "replace-one": (
+        "sums",
+        {f"{FIRST} neighbours": "replace-one", f"{FIRST} block neighbours": "replace-one", "neighbours": "replace-one"},
     ),
-    "a table that is not told": lambda: changed("tables", 0, "block", "shape", "lift", "tables", to=[[0, 1]]),
-    "replace-one": lambda: also(changed("sums", 0, "neighbours", to="replace-one"), 0, "block", "neighbours", to="replace-one") | {"neighbours": "replace-one"},
-    "less ε in all": lambda: stated(SAVED["sums"], {"epsilon": 0.999}),
-    "δ for the whole": lambda: stated(SAVED["sums"], {"epsilon": 1.0, "delta": 1e-6}),
-    "Gaussian noise, ε alone for the whole": lambda: stated(GAUSSIAN, {"epsilon": 5.0}),
-    "Gaussian noise, ε alone for its query": lambda: stated(also(copy.deepcopy(GAUSSIAN), 0, "guarantee", to={"epsilon": 5.0}), {"epsilon": 5.0}),
-    "Gaussian noise, ε alone for its block": lambda: stated(
-        also(also(copy.deepcopy(GAUSSIAN), 0, "guarantee", to={"epsilon": 5.0}), 0, "block", "guarantee", to={"epsilon": 5.0}), {"epsilon": 5.0}
+    "less ε in all": ("sums", {"guarantee": {"epsilon": 0.999}}),
+    "δ for the whole": ("sums", {"guarantee": {"epsilon": 1.0, "delta": 1e-6}}),
+    "Gaussian noise, ε alone for the whole": ("gaussian", {"guarantee": ALONE}),
+    "Gaussian noise, ε alone for its query": ("gaussian", {"guarantee": ALONE, f"{FIRST} guarantee": ALONE}),
+    "Gaussian noise, ε alone everywhere": (
+        "gaussian",
+        {"guarantee": ALONE, f"{FIRST} guarantee": ALONE, f"{FIRST} block guarantee": ALONE},
     ),
-    "Gaussian noise with a number": lambda: stated(also(copy.deepcopy(GAUSSIAN), 0, "noise", to=0), {"epsilon": 5.0}),
-}  # fmt: skip
+    "Gaussian noise with a number": ("gaussian", {"guarantee": ALONE, f"{FIRST} noise": 0}),
+}
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_plan_that_was_changed_is_refused(name: str) -> None:
     with pytest.raises(GaussmithError) as caught:
-        Plan.from_json(json.dumps(DAMAGED[name]())).certify()
+        Plan.from_json(json.dumps(changed(*DAMAGED[name]))).certify()
     assert caught.value.code in ("plan-damaged", "no-mu-of-pure-epsilon"), str(caught.value)
 
 
@@ -320,7 +316,7 @@ def refused_changes() -> None:
 
 FAULTS = [
     (pure_lattice.certify_block, "> drawn.sensitivity", "> 2 * drawn.sensitivity", refused_changes),
-    (pure_lattice._check_whole, "raise damaged_plan(\"counts that are not whole\")", "pass", refused_changes),
+    (pure_lattice._check_whole, 'raise damaged_plan("counts that are not whole")', "pass", refused_changes),
     (pure_lattice.certified_sensitivity, "math.ceil(largest) + 1", "math.ceil(largest)", refused_changes),
     (pure_noise.certify_query, "held * query.block", "query.block", refused_changes),
     (pure_noise.certify_pure, "spent += noise.epsilon", "spent = noise.epsilon", refused_changes),
@@ -332,7 +328,7 @@ FAULTS = [
         "[:k], Fraction(0))",
         "[:1], Fraction(0))",
         lambda: test_errors_are_those_of_the_reference(
-            {"histograms": {"h": LETTERS}, "unit": "u", "values_per_unit": 3},
+            THREE_VALUES,
             [math.sqrt(Geometric(PURE.pure_epsilon, 3).variance)] * 10,
         ),
     ),
@@ -351,7 +347,7 @@ def test_a_fault_is_noticed(
 def test_laws_of_whole_numbers_and_of_others() -> None:
     (count,) = asked(count=True).pure_noises
     assert count.law == Cube(Fraction(1), 1, 1)
-    (values,) = asked(histograms={"h": LETTERS}, unit="u", values_per_unit=3).pure_noises
+    (values,) = asked(**THREE_VALUES).pure_noises
     assert values.law == Geometric(Fraction(1), 3, 10)  # S = 1 would be for one value
     (ages,) = asked(sums={"age": (0, 120)}).pure_noises
     assert ages.law.sensitivity == 2**40 + 1  # whole ages are on the fine lattice like any other numbers
