@@ -1,6 +1,6 @@
 """What pure noise is added to, and how far one person moves it: strategies and sensitivities in the 1- and ∞-norm.
 
-Under add-remove, with a person's numbers within ±1 and its 1 for the number of people (docs/decisions/0018):
+Under add-remove, with a person's numbers within ±1 and its 1 for the number of people (docs/decisions.md, 17):
 
     numbers within bounds   each number by itself, in the ∞-norm; with the number of people where a centre needs it
     squares z²              2z² − 1, whose ends are ±1
@@ -119,7 +119,7 @@ def _centred(problem: Problem[Domain], used: Truths, needs_count: bool) -> PureS
         lift: Matrix = Bordered(rows, a[rows], np.zeros(len(rows)), columns)
         features: Matrix = Bordered(at, inner, np.zeros(len(at)), lines)
         return PureStrategy(Strategy("cube", lift, features, False), MAX_NORM, False)
-    lift = Bordered(np.append(rows, columns - 1), np.append(a[rows], 1.0), np.append(b[rows], 0.0), columns)
+    lift = Bordered(np.append(rows, 0), np.append(a[rows], 0.0), np.append(b[rows], 1.0), columns)
     features = Bordered(np.append(at, lines - 1), np.append(inner, 1.0), np.append(border, 0.0), lines)
     return PureStrategy(Strategy("cube", lift, features, True), MAX_NORM, False)
 
@@ -201,17 +201,19 @@ def _largest_row(lift: Matrix, extents: Array, squares: Truths) -> Fraction:
     rows = lift.as_bordered()
     if rows is None:
         raise damaged_plan("pure noise for a lift of another kind")
-    highest = [Fraction(float(each)) for each in extents]
-    lowest = [Fraction(0) if square else -high for square, high in zip(squares.tolist(), highest, strict=True)]
-    counted = rows.columns == len(highest) + 1
-    if counted:
-        highest, lowest = [*highest, Fraction(1)], [*lowest, Fraction(1)]
+    highest, lowest = np.asarray(extents, float), np.where(squares, 0.0, -np.asarray(extents, float))
+    if rows.columns == len(highest) + 1:
+        highest, lowest = np.append(highest, 1.0), np.append(lowest, 1.0)
     elif rows.columns != len(highest) or rows.border.any():
         raise damaged_plan(f"a lift of {rows.columns} columns")
     found = Fraction(0)
-    for j, inner, border in zip(rows.index.tolist(), rows.inner.tolist(), rows.border.tolist(), strict=True):
-        a, b = Fraction(inner), Fraction(border)
-        found = max(found, *(abs(a * end[j] + b) for end in (lowest, highest)))
+    for ends in (lowest, highest):
+        products = rows.inner * ends[rows.index]
+        near, errors = np.abs(products + rows.border), (np.abs(products) + np.abs(rows.border)) * 2.0**-50
+        largest = near >= near.max(initial=0.0) - 2 * errors.max(initial=0.0)  # no other row can be, rounded or not
+        triples = np.column_stack([rows.inner, ends[rows.index], rows.border])[largest]
+        for a, end, b in np.unique(triples, axis=0).tolist():
+            found = max(found, abs(Fraction(a) * Fraction(end) + Fraction(b)))
     return found
 
 
@@ -232,10 +234,10 @@ def _largest_marks(lift: Matrix, marks: Marks) -> Fraction:
         return max(ones + none)
     if not isinstance(lift, Diagonal):
         raise damaged_plan("pure noise for a lift of another kind")
-    sizes = [abs(Fraction(entry)) for entry in lift.entries.tolist()]
-    if len(sizes) not in (n, n + 1):
-        raise damaged_plan(f"a lift of {len(sizes)} columns")
-    return sum(sorted(sizes[:n], reverse=True)[:k], Fraction(0)) + sum(sizes[n:], Fraction(0))
+    if len(lift.entries) not in (n, n + 1):
+        raise damaged_plan(f"a lift of {len(lift.entries)} columns")
+    marked = np.sort(np.abs(lift.entries[:n]))[n - k :]
+    return sum(map(Fraction, [*marked.tolist(), *np.abs(lift.entries[n:]).tolist()]), Fraction(0))
 
 
 def _cells_of(lift: TableCounts, marks: Marks) -> int:

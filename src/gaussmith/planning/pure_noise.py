@@ -203,7 +203,7 @@ def plan_pure(
     limit = dict(enumerate(limits))
     costs = [sum(m.price for m in each) * _variance(each) for each in sets]
     needed = [max((_epsilon_for(m, _variance(each), limit.get(m.place)) for m in each), default=0.0) for each in sets]
-    shares = _shares(guarantee.pure_epsilon, costs, needed)
+    shares = shares_of(guarantee.pure_epsilon, costs, needed)
     found: dict[int, Query] = {}
     for k, (each, share) in enumerate(zip(sets, shares, strict=True)):
         found |= _drawn_together(k, each, share)
@@ -244,7 +244,7 @@ def _variance(members: Sequence[_Member]) -> float:
     first = members[0]
     numbers = sum(member.chosen.numbers for member in members)
     lattice, _ = _lattice(members)
-    return float(unit_variance(first.chosen.norm, numbers) * (lattice * first.held) ** 2)
+    return float(unit_variance(first.chosen.norm, numbers)) * float(lattice * first.held) ** 2
 
 
 def _lattice(members: Sequence[_Member]) -> tuple[float, float]:
@@ -274,7 +274,7 @@ def _unit_noise(member: _Member) -> Any:
     return Noisy(np.zeros(shape.features.shape[0]), shape.features, 1.0, shape.counted, None)
 
 
-def _shares(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]) -> list[Guarantee]:
+def shares_of(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]) -> list[Guarantee]:
     """ε_i = max(needed_i, t·c_i^⅓) with the t that spends all of ε; each rounded down."""
     if sum(needed) > epsilon:
         raise PlanError(
