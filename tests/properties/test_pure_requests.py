@@ -102,8 +102,8 @@ IDLE = (pure_noise.certify_pure, 'raise damaged_plan("queries that spend too muc
         (MIXED, BLIND, pure_noise._lattice, "1.0 if all(", "1.0 if any("),
         (ASK, DEAF, pure_noise._drawn_together, "share if held == 1 else", "share if held else"),
         (ASK, DEAF, pure_noise._drawn_together, "share.pure_epsilon / held", "share.pure_epsilon * 3 / (2 * held)"),
-        (ASK, IDLE, pure_noise._shares, "fraction_down(epsilon * size / total)", "fraction_down(epsilon)"),
-        (ASK, IDLE, pure_noise._shares, "total = max(sum(sizes, Fraction(0))", "total = max(max(sizes)"),
+        (ASK, IDLE, pure_noise.shares_of, "fraction_down(epsilon * size / total)", "fraction_down(epsilon)"),
+        (ASK, IDLE, pure_noise.shares_of, "total = max(sum(sizes, Fraction(0))", "total = max(max(sizes)"),
     ],
 )
 def test_a_plan_with_too_little_noise_is_noticed_by_its_neighbours(

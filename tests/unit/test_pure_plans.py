@@ -101,7 +101,7 @@ def test_where_both_laws_meet(epsilon: float, delta: float, last: int) -> None:
 
 
 def test_epsilon_is_split_in_cube_roots() -> None:
-    shares = pure_noise._shares(Fraction(1), [1, 8, 27], [0, 0, 0])
+    shares = pure_noise.shares_of(Fraction(1), [1, 8, 27], [0, 0, 0])
     assert [float(each.pure_epsilon) for each in shares] == pytest.approx([1 / 6, 1 / 3, 1 / 2], rel=1e-12)
     assert sum(each.pure_epsilon for each in shares) <= 1
     assert sum(each.pure_epsilon for each in shares) > 1 - Fraction(1, 10**14)
@@ -322,7 +322,7 @@ FAULTS = [
     (pure_noise.certify_pure, "spent += noise.epsilon", "spent = noise.epsilon", refused_changes),
     (pure_noise.PureNoise.certify, "if start != self.law.numbers:", "if start > self.law.numbers:", refused_changes),
     (pure_noise.PureNoise.certify, "if drawn.start != start or ", "if ", refused_changes),
-    (pure_noise._shares, "cost ** (1 / 3)", "cost ** (1 / 2)", test_epsilon_is_split_in_cube_roots),
+    (pure_noise.shares_of, "cost ** (1 / 3)", "cost ** (1 / 2)", test_epsilon_is_split_in_cube_roots),
     (
         pure_strategies._largest_marks,
         "[:k], Fraction(0))",
