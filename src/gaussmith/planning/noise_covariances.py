@@ -30,6 +30,7 @@ from gaussmith.planning.query import AnyTie, Query
 
 if TYPE_CHECKING:
     from gaussmith.planning.plan import Plan
+from gaussmith.planning.pure_intervals import UP
 
 Weights = dict[tuple[int, int], Array]
 """Weights of the cores of a tie, by part and group; or, one for each, of the cells of crossed tables."""
@@ -180,7 +181,7 @@ class NoiseCovariances:
             laws[noise, group] = block.noise_law
         blocks = [(laws[key], factors) for key, factors in together.items()]
         variance = sum(law.variance * sum(a * a for a in factors) for law, factors in blocks)
-        return half_width(blocks, level).half / math.sqrt(variance) if variance else 0.0
+        return half_width(blocks, level).half / math.sqrt(variance) * UP if variance else 0.0
 
     def _tied_covariance(self, drawn: Drawn, one: SharedWeights, other: SharedWeights) -> float:
         at, tie = drawn[0], self._ties[drawn[0]]

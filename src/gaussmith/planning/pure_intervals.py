@@ -28,6 +28,9 @@ COARSE = 1 << 20
 MOST_TOGETHER = 5
 """Of more numbers the widest combination is hardly wider."""
 
+UP = 1 + 2.0**-48
+"""More than doubles lose where a half-width is written in standard errors and read again: it still reaches its end."""
+
 RATIOS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """Where the width of a pivot is computed: ρ·D over N in size, or N over ρ·D."""
 
@@ -57,7 +60,7 @@ def law_width(law: Law, factors: Sequence[float], level: float, copies: int = 1)
 @lru_cache(maxsize=4096)
 def _law_width(law: Law, sizes: tuple[float, ...], level: float, copies: int) -> float:
     deviation = math.sqrt(copies * law.variance * sum(a * a for a in sizes))
-    return half_width([(law, sizes)] * copies, level).half / deviation
+    return half_width([(law, sizes)] * copies, level).half / deviation * UP
 
 
 def widest(law: Law, level: float, numbers: int) -> float:
@@ -72,10 +75,17 @@ def pure_intervals(
     """Ends of the intervals of a statistic that is as sure as `width` is by the normal law."""
     level = confidence_of(width)
     if statistic.fraction(0) is not None and not statistic.divided:
-        return statistic.intervals(noisy, _linear_widths(statistic, noisy, law, level, copies), method)
+        low, high = statistic.intervals(noisy, _linear_widths(statistic, noisy, law, level, copies), method)
+        return (low, high) if law.sensitivity >= COARSE else (_whole(low), _whole(high))
     if isinstance(statistic, Means) and method == "fieller" and copies == 1:
         return _means(statistic, noisy, law, level)
     return statistic.intervals(noisy, widest(law, level, statistic.places.shape[1]), method)
+
+
+def _whole(ends: Array) -> Array:
+    """Ends without what doubles lost where they are whole."""
+    nearest = np.rint(ends)
+    return np.where(np.abs(ends - nearest) <= 1e-10 * np.maximum(1.0, np.abs(nearest)), nearest, ends)
 
 
 def _linear_widths(statistic: Statistic, noisy: Noisy, law: Law, level: float, copies: int) -> Array:

@@ -36,6 +36,7 @@ from gaussmith.requests.readers import (
     misplaced,
     read_guarantee,
     read_missing,
+    read_noise,
     read_toml,
     read_unit,
     refuse_paths,
@@ -209,6 +210,7 @@ class Request(RequestFields):
         fill_absent(self)
         object.__setattr__(self, "notation", notation())
         object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
+        object.__setattr__(self, "noise", read_noise("noise", self.noise))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
