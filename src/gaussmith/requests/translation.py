@@ -260,7 +260,8 @@ def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
     sets: list[list[int]] = []
     near: dict[Hashable, list[list[int]]] = {}
     for i, part in enumerate(parts):
-        rivals = near.setdefault((part.over, part.present, part.where, part.columns), [])
+        asked = part.question
+        rivals = near.setdefault((part.over, part.present, asked.where, tuple(asked.columns.items())), [])
         alike = (members for members in rivals if all(_alike(part, parts[j], unit) for j in members))
         members = next(alike, None)
         if members is None:
