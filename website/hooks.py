@@ -94,7 +94,7 @@ def _without_prompts(block: re.Match[str]) -> str:
 
 def _raised(markdown: str) -> str:
     """Indices and powers of formulas that are typed as text, such as λ_j and e^{−t}, set as such."""
-    parts = re.split(r"(`[^`]*`|\]\([^)]*\)|at_most|<[^>]*>)", markdown)
+    parts = re.split(r"(`[^`]*`|\]\([^)]*\)|at_most|</?[a-z][^>]*>)", markdown)
     for i in range(0, len(parts), 2):
         text = INDEX.sub(lambda found: f"<sub>{found[1].strip('{}')}</sub>", parts[i])
         parts[i] = POWER.sub(lambda found: f"<sup>{found[1].strip('{}')}</sup>", text)
