@@ -7,6 +7,7 @@ page, everything else a text.
 
 from __future__ import annotations
 
+import doctest
 import posixpath
 import re
 import sys
@@ -29,6 +30,10 @@ PAGES = (
     "benchmarks/results/results.md",
     "examples/reproduce/README.md",
 )
+doctest.register_optionflag("NOISY")  # docs/conftest.py
+BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
+PROOF = re.compile(r"^(\*Proof\.\*.*?∎)", flags=re.M | re.S)
+CHECKED = re.compile(r"^(\*Functions:\* .*)$", flags=re.M)
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(\))")
 
 
@@ -36,7 +41,7 @@ def on_config(config: Any) -> Any:
     """Put pages that the menu does not name at its end, so that every page can be found."""
     named = re.findall(r"[\w/.-]+\.md", repr(config["nav"]))
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
-    rest = [page for page in pages if page not in named and not page.startswith("decisions/0")]
+    rest = [page for page in pages if page not in named]
     config["nav"] += [{"More": rest}] if rest else []
     return config
 
@@ -62,8 +67,35 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links out of docs/ into links on the site; a folder keeps its text alone."""
-    return LINK.sub(lambda link: _rewritten(link, page.file.src_uri), _without_marks(markdown))
+    """Turn links out of docs/ into links on the site, and examples into code that can be copied, with its output."""
+    source = page.file.src_uri
+    if source == "theory.md":
+        markdown = _folded(markdown)
+    markdown = BLOCK.sub(lambda block: _without_prompts(block), _without_marks(markdown))
+    return LINK.sub(lambda link: _rewritten(link, source), markdown)
+
+
+def _without_prompts(block: re.Match[str]) -> str:
+    """Code without `>>>`, and what it prints in a block of its own."""
+    examples = doctest.DocTestParser().get_examples(block[1])
+    parts: list[str] = []
+    code = ""
+    for example in examples:
+        code += re.sub(r" *# doctest: .*$", "", example.source, flags=re.M)
+        if example.want or example.exc_msg:
+            said = example.exc_msg or example.want
+            parts += ["```python", code.rstrip(), "```", "", "``` { .text .output .no-copy }", said.rstrip(), "```", ""]
+            code = ""
+    parts += ["```python", code.rstrip(), "```", ""] if code else []
+    return "\n".join(parts).rstrip() if examples else block[0]
+
+
+def _folded(markdown: str) -> str:
+    """The theory with its proofs folded, and small print for the functions and tests of a statement."""
+    markdown = PROOF.sub(
+        r'\n<details class="proof" markdown="1"><summary>Proof</summary>\n\n\1\n\n</details>\n', markdown
+    )
+    return CHECKED.sub(r"\n\1\n{ .checked }\n", markdown)
 
 
 def _without_marks(markdown: str) -> str:

@@ -45,6 +45,8 @@ def test_the_page_of_an_unpublished_package_has_no_link_that_leads_nowhere() -> 
     page = metadata.page_text(README, "", "0.1.0")
     assert relative_links(page) == [] and "`docs/howto.md`" in page
     assert metadata.addresses("") == {}
+    assert "pip install ." in README and "pip install gaussmith " in page
+    assert "pip install ." not in page and "copy of this" not in page
 
 
 def test_with_a_home_every_link_leads_there() -> None:

@@ -271,16 +271,16 @@ class Polars:
     def without_rows(self, source: Source) -> Source | None:
         """
         >>> frame = __import__("polars").DataFrame({"age": [36, 17], "name": ["Ada", "Bob"]})
-        >>> POLARS.without_rows(POLARS.open(frame)).native(()).collect().shape
-        (0, 2)
+        >>> POLARS.without_rows(POLARS.open(frame)).native(["age"]).collect().shape
+        (0, 1)
         """
         import polars as pl
 
-        schema = {name: polars_type(dtype) for name, dtype in source.schema.items()}
-
         def without_rows(numbers: Collection[str]) -> Callable[[Sequence[str]], pl.LazyFrame]:
-            empty = pl.LazyFrame(schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
-            return lambda columns: empty
+            def kind(name: str) -> Any:
+                return pl.Float64 if name in numbers else polars_type(source.schema[name])
+
+            return lambda columns: pl.LazyFrame(schema={name: kind(name) for name in columns})
 
         numbered = without_rows if source.numbered is not None else None
         return replace(source, native=without_rows(()), files=None, once=False, numbered=numbered)

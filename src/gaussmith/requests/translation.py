@@ -258,11 +258,15 @@ def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
     A person's total and mean of one column go together, so that no law on one query may take them as independent.
     """
     sets: list[list[int]] = []
+    near: dict[Hashable, list[list[int]]] = {}
     for i, part in enumerate(parts):
-        alike = (members for members in sets if all(_alike(part, parts[j], unit) for j in members))
+        asked = part.question
+        rivals = near.setdefault((part.over, part.present, asked.where, tuple(asked.columns.items())), [])
+        alike = (members for members in rivals if all(_alike(part, parts[j], unit) for j in members))
         members = next(alike, None)
         if members is None:
             sets.append([i])
+            rivals.append(sets[-1])
         else:
             members.append(i)
     return sets
