@@ -89,6 +89,7 @@ def charge_rows(entries: Iterable[LedgerEntry], whole: Guarantee, budget: Units)
                     "mu": mu,
                     "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(mu),
                     "pure_epsilon": fraction_up(Fraction(body.get("pure", 0))),
+                    "of_pure": of_pure,
                     "share": max(shares),
                     "spent": spent,
                     "keys_delta": fraction_up(Fraction(body["keys_delta"])),
@@ -729,9 +730,9 @@ class Ledger(Printed):
         """One row per charge, oldest first, for tables and charts; ε is rounded up.
 
         time · id · state (done, pending, other tool, or the periods of a series) · mu (0 without Gaussian noise) ·
-        epsilon at the ledger's δ (or None) · pure_epsilon · share of the budget (of μ², or of pure ε where it takes
-        more of that) · spent (of the same, up to this one) · keys_delta · unit (its columns, None if not set) ·
-        software · receipt
+        epsilon at the ledger's δ (or None) · pure_epsilon · of_pure (whether it takes more of that part than of μ²) ·
+        share of the part · spent (of the same part, up to this one) · keys_delta · unit (its columns, None if not
+        set) · software · receipt
         """
         return charge_rows(self.entries(), self.guarantee, self._budgets)
 
