@@ -259,8 +259,8 @@ EDITS = {
         refusal("ledger-entry-changed", entry=1),
     ),
     "newer format": (
-        "UPDATE gaussmith_ledgers SET format = 3 WHERE name = %s",
-        refusal("ledger-of-other-format", format=3),
+        "UPDATE gaussmith_ledgers SET format = 4 WHERE name = %s",
+        refusal("ledger-of-other-format", format=4),
     ),
     "older format": (
         "UPDATE gaussmith_ledgers SET format = 1 WHERE name = %s",

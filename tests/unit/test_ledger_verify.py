@@ -133,7 +133,10 @@ EDITS: dict[str, tuple[tuple[str, ...], str]] = {
         refusal("stored-release-changed", id="b"),
     ),
     "release slipped in": (
-        ("INSERT INTO gaussmith_results SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",),
+        (
+            "INSERT INTO gaussmith_results (ledger, release_id, payload) "
+            "SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",
+        ),
         refusal("stored-release-not-in-chain", id="d"),
     ),
 }

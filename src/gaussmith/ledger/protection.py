@@ -20,10 +20,8 @@ from gaussmith.ledger.pages import unreadable
 from gaussmith.ledger.units import LEAST_EPSILON, round_down
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import fraction_down, smaller_reading, sqrt_upward
-from gaussmith.privacy.composition import Charge
-from gaussmith.privacy.gaussian import mu_downward
-from gaussmith.privacy.pure import gdp_of_pure
-from gaussmith.privacy.thresholds import mu_beside
+from gaussmith.privacy.composition import NOTHING, Charge
+from gaussmith.privacy.pure import gdp_of_pure, mu_beside_pure
 
 if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger, Reservation
@@ -138,7 +136,7 @@ def _told(entry: LedgerEntry, where: str) -> Protection:
 # Its κ may leak in both directions, adding a person and removing one; the κ of keys found in the data in one only,
 # and a ledger for (ε, δ) with K set aside relies on that: its μ keeps K + (1 − K) δ(ε − ln(1 − K); μ) ≤ δ. With leaks
 # in both it must keep K + (1 − K) δ(ε; μ) ≤ δ. The difference of the two squares is charged in addition. With E set
-# aside for pure noise ε − E takes the place of ε (docs/theory.md).
+# aside for pure noise δ(ε; μ) is that of both (docs/theory.md).
 
 MAX_NOTE = 1_000
 """Limit on the characters of a note."""
@@ -234,7 +232,7 @@ def _no_pure_room(epsilon: Any, error: BudgetError, where: str) -> BudgetError:
     )
 
 
-def both_ways(whole: Guarantee, K: Fraction, E: Fraction = Fraction(0)) -> Fraction:
+def both_ways(whole: Guarantee, K: Fraction, E: Fraction = NOTHING) -> Fraction:
     """What is charged of μ² beside an (ε, δ)-DP release, because its κ may leak in both directions; rounded up.
 
     0 for a ledger whose budget is stated as μ or ρ: its statement is "up to a probability of K" in both directions.
@@ -245,11 +243,11 @@ def both_ways(whole: Guarantee, K: Fraction, E: Fraction = Fraction(0)) -> Fract
     """
     if not K or whole.epsilon is None or whole.delta is None:
         return Fraction(0)
-    epsilon, delta = smaller_reading(whole.epsilon) - E, smaller_reading(whole.delta)
-    if epsilon < LEAST_EPSILON:  # there is no Gaussian noise in such a ledger
+    epsilon, delta = smaller_reading(whole.epsilon), smaller_reading(whole.delta)
+    if epsilon - E < LEAST_EPSILON:  # there is no Gaussian noise in such a ledger
         return Fraction(0)
-    one_way = Fraction(mu_beside(epsilon, delta, K))
-    return one_way**2 - Fraction(mu_downward(epsilon, (delta - K) / (1 - K))) ** 2
+    one_way = Fraction(mu_beside_pure(epsilon, delta, K, E))
+    return one_way**2 - Fraction(mu_beside_pure(epsilon, (delta - K) / (1 - K), NOTHING, E)) ** 2
 
 
 def _check(epsilon: object, delta: object, mu: object, note: object) -> None:

@@ -23,7 +23,7 @@ from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError
 from gaussmith.numerics.exact import smaller_reading
 from gaussmith.privacy.composition import Charge
-from gaussmith.privacy.thresholds import mu_beside
+from gaussmith.privacy.pure import mu_beside_pure
 
 if TYPE_CHECKING:
     from gaussmith.privacy.guarantee import Guarantee
@@ -192,7 +192,7 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS, pure: Fr
     A ledger for ρ = 1 takes a hundred releases of ρ = 0.01; √2 cut to a double and squared again would be too little.
     Of a stated (ε, δ) the K = `keys_delta` and E = `pure` are set aside, and μ is the largest with
 
-        K + (1 − K) δ(ε − E − ln(1 − K); μ) ≤ δ
+        K + (1 − K) (p δ(t − E; μ) + (1 − p) δ(t + E; μ)) ≤ δ,      t = ε − ln(1 − K),  p = e^E/(1 + e^E)
 
     It is 0 where pure noise takes all of ε.
 
@@ -220,11 +220,11 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS, pure: Fr
     if guarantee.stated_rho is not None:
         return 2 * smaller_reading(guarantee.stated_rho)
     if (keys_delta or pure) and guarantee.epsilon is not None and guarantee.delta is not None:
-        return Fraction(_mu_beside(exact_epsilon(guarantee.epsilon) - pure, guarantee.delta, keys_delta)) ** 2
+        return Fraction(_mu_beside(exact_epsilon(guarantee.epsilon), guarantee.delta, keys_delta, pure)) ** 2
     return Fraction(check_mu(guarantee.mu)) ** 2
 
 
-def _mu_beside(epsilon: Fraction, delta: float, K: Fraction) -> float:
+def _mu_beside(epsilon: Fraction, delta: float, K: Fraction, E: Fraction) -> float:
     if smaller_reading(delta) <= K:
         raise GuaranteeError(
             f"keys_delta={float(K):g} of delta={delta:g}",
@@ -234,7 +234,7 @@ def _mu_beside(epsilon: Fraction, delta: float, K: Fraction) -> float:
             keys_delta=K,
             delta=delta,
         )
-    return mu_beside(epsilon, smaller_reading(delta), K) if epsilon >= LEAST_EPSILON else 0.0
+    return mu_beside_pure(epsilon, smaller_reading(delta), K, E) if epsilon - E >= LEAST_EPSILON else 0.0
 
 
 def keys_units(keys_delta: Fraction) -> int:
