@@ -170,7 +170,7 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import part
-    from gaussmith.numerics.exact import fraction_down
+    from gaussmith.ledger.units import stated_down
 
     ledger = Ledger(arguments.ledger)
     history = ledger.history()
@@ -179,7 +179,7 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
         **_document(ledger),
         "left": ledger.left,
         "keys_left": part(ledger.keys_budget - ledger.keys_spent),
-        "pure_left": fraction_down(ledger.remaining_pure),
+        "pure_left": stated_down(ledger.remaining_pure),
         "remaining_epsilon": epsilon,
         "remaining_mu": None if ledger.remaining_guarantee is None else ledger.remaining_guarantee.mu,
         "head": str(ledger.head),
@@ -230,7 +230,7 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import describe_left, part
     from gaussmith.ledger.units import largest_pure
-    from gaussmith.numerics.exact import fraction_up, sqrt_upward
+    from gaussmith.numerics.exact import sqrt_upward, stated_up
 
     if arguments.rho is not None:
         rule = "ρ-zCDP alone does not say which μ covers a release"
@@ -240,7 +240,7 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     stated = {name: number(f"--{name}", text) for name, text in given.items() if text is not None}
     ledger = Ledger(arguments.ledger)
     made = ledger.add(**stated, note=arguments.note or "", id=arguments.id)
-    kappa, pure = part(made.keys_charge), fraction_up(largest_pure(made.pure_charge))
+    kappa, pure = part(made.keys_charge), stated_up(largest_pure(made.pure_charge))
     took = {"mu": sqrt_upward(Fraction(made.charge, 1 << UNIT_BITS)), "keys_delta": kappa, "pure_epsilon": pure}
     document = {**_document(ledger), "id": made.release_id, **took, "receipt": str(made.receipt)}
     charged = [f"pure ε = {pure:.4g}"] if pure else []
@@ -259,7 +259,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import describe_left, part
     from gaussmith.ledger.protection import describe_unit
-    from gaussmith.numerics.exact import fraction_down
+    from gaussmith.ledger.units import stated_down
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]
@@ -272,7 +272,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "pending": list(found.pending),
         "left": ledger.left,
         "keys_left": part(found.keys_budget - found.keys_spent),
-        "pure_left": fraction_down(ledger.remaining_pure),
+        "pure_left": stated_down(ledger.remaining_pure),
         "periods": found.periods,
         "unit": None if found.unit is None else list(found.unit),
         "software": found.software,

@@ -42,11 +42,12 @@ from gaussmith.ledger.units import (
     pure_budget_units,
     round_down,
     square_units,
+    stated_down,
     taken_pure_units,
     units_of,
 )
 from gaussmith.ledger.verification import Verification, verify_pages
-from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_upward
+from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_upward, stated_up
 from gaussmith.privacy.composition import Charge
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def charge_rows(entries: Iterable[LedgerEntry], whole: Guarantee, budget: Units)
                     "state": _state(body, stored is not None, periods[entry.release_id]),
                     "mu": mu,
                     "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(mu),
-                    "pure_epsilon": fraction_up(Fraction(body.get("pure", 0))),
+                    "pure_epsilon": stated_up(Fraction(body.get("pure", 0))),
                     "of_pure": of_pure,
                     "share": max(shares),
                     "spent": spent,
@@ -241,7 +242,7 @@ def refuse_pure(pure: Fraction, left: Fraction, whole: Fraction, where: str) -> 
         return BudgetError(what, rule, remedy, code="no-allowance-for-pure-noise", **told)
     remedy = "no pure ε is left: ask with epsilon and delta, so that it has Gaussian noise"
     if left > 0:
-        remedy = f"at most epsilon={round_down(fraction_down(left)):g} of pure noise fits"
+        remedy = f"at most epsilon={round_down(left):g} of pure noise fits"
     what = f"{asked}, more than is left in ledger={where}"
     return BudgetError(what, rule, remedy, code="pure-budget-exceeded", **told)
 
@@ -437,7 +438,7 @@ class Ledger(Printed):
         It has Gaussian noise, but in a ledger of ε alone.
         """
         if is_pure(self.guarantee):
-            return fraction_down(self.remaining_pure)
+            return stated_down(self.remaining_pure)
         return largest_epsilon(self.remaining, self.guarantee)
 
     @property
@@ -577,7 +578,7 @@ class Ledger(Printed):
 
     def _epsilon(self, units: int, of_pure: bool) -> float | None:
         """The largest ε of one release that takes so many units, of pure ε or of μ²."""
-        return fraction_down(largest_pure(units)) if of_pure else largest_epsilon(units, self.guarantee)
+        return stated_down(largest_pure(units)) if of_pure else largest_epsilon(units, self.guarantee)
 
     @checks_arguments
     def store(
@@ -863,16 +864,16 @@ def standing_of(ledger: Ledger, receipt: Receipt) -> dict[str, Any]:
     entry, releases = ledger.up_to(receipt)
     spent, keys = (Fraction(units, 1 << UNIT_BITS) for units in (entry.spent, entry.keys_spent))
     mu, pure, delta = sqrt_upward(spent), Fraction(entry.pure_spent, PURE_UNITS), ledger.guarantee.delta
-    epsilon = fraction_up(pure) if is_pure(ledger.guarantee) else None
+    epsilon = stated_up(pure) if is_pure(ledger.guarantee) else None
     if delta and keys < smaller_reading(delta):
         # κ + (1 − κ) δ(ε) ≤ δ wherever δ(ε) ≤ δ − κ; pure ε adds to that
         rest = fraction_down(smaller_reading(delta) - keys)
-        epsilon = fraction_up(pure + Fraction(Guarantee(mu=mu).epsilon_at(delta=rest) if mu else 0))
+        epsilon = stated_up(pure + Fraction(Guarantee(mu=mu).epsilon_at(delta=rest) if mu else 0))
     return {
         "releases": releases,
         "mu": mu,
         "keys_delta": fraction_up(keys),
-        **({"pure_epsilon": fraction_up(pure)} if pure else {}),
+        **({"pure_epsilon": stated_up(pure)} if pure else {}),
         "epsilon": epsilon,
         "budget": ledger.guarantee.to_dict(),
         "dataset": ledger.dataset,

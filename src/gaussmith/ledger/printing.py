@@ -53,7 +53,7 @@ def describe_left(ledger: Ledger, epsilon: float | None) -> str:
         return SPENT
     rest = noisy
     if ledger.pure_epsilon:
-        of_pure = f"ε = {round_down(fraction_down(pure), 4):g}" if pure else "nothing"
+        of_pure = f"ε = {round_down(pure, 4):g}" if pure else "nothing"
         rest = f"{noisy or 'nothing for Gaussian noise'}; {of_pure} for pure noise"
         if not ledger.budget:
             rest = f"{100 * ledger.left:.3g} % of the budget, {of_pure} for pure noise"

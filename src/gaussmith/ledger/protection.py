@@ -19,7 +19,7 @@ from gaussmith.ledger.chain import LedgerEntry, canonical, check_seal
 from gaussmith.ledger.pages import unreadable
 from gaussmith.ledger.units import LEAST_EPSILON, round_down
 from gaussmith.notations import setting
-from gaussmith.numerics.exact import fraction_down, smaller_reading, sqrt_upward
+from gaussmith.numerics.exact import smaller_reading, sqrt_upward
 from gaussmith.privacy.composition import NOTHING, Charge
 from gaussmith.privacy.pure import gdp_of_pure, mu_beside_pure
 
@@ -217,7 +217,7 @@ def _no_room(delta: float, left: Any, where: str) -> BudgetError:
 
 def _no_pure_room(epsilon: Any, error: BudgetError, where: str) -> BudgetError:
     """The error for an ε-DP release of another tool for which too little pure ε is left."""
-    left = fraction_down(error.remaining) if isinstance(error.remaining, Fraction) else 0.0
+    left = error.remaining if isinstance(error.remaining, Fraction) else 0
     fits = f"at most epsilon={round_down(left):g} fits" if left else "none is left"
     mu = gdp_of_pure(larger_reading(epsilon))
     return BudgetError(

@@ -15,13 +15,13 @@ answers would get twice the δ.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Context
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError
-from gaussmith.numerics.exact import smaller_reading
+from gaussmith.numerics.exact import fraction_down, smaller_reading
 from gaussmith.privacy.composition import Charge
 from gaussmith.privacy.pure import mu_beside_pure
 
@@ -291,14 +291,26 @@ def guarantee_of(units: int) -> Guarantee | None:
     return Guarantee(mu=mu) if mu >= SMALLEST_MU else None
 
 
-def round_down(value: float, digits: int = 6) -> float:
+def round_down(value: float | Fraction, digits: int = 6) -> float:
     """`value` > 0 truncated (never rounded up) to some significant digits, for printing what would still fit.
 
-    >>> round_down(0.123456789), round_down(1.0), round_down(0.09999999)
-    (0.123456, 1.0, 0.0999999)
+    >>> round_down(0.123456789), round_down(1.0), round_down(0.09999999), round_down(Fraction(3, 10))
+    (0.123456, 1.0, 0.0999999, 0.3)
     """
     context = Context(prec=digits, rounding=ROUND_FLOOR)
+    if isinstance(value, Fraction):
+        return float(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
     return float(context.create_decimal_from_float(value))
+
+
+def stated_down(epsilon: Fraction) -> float:
+    """The largest double that states no more than this ε: as a double or a decimal, whichever is smaller.
+
+    >>> stated_down(Fraction(2, 5)), stated_down(Fraction(3, 10)), stated_down(Fraction(1, 3)) <= Fraction(1, 3)
+    (0.4, 0.3, True)
+    """
+    above = math.nextafter(fraction_down(epsilon), math.inf)
+    return above if smaller_reading(above) <= epsilon else fraction_down(epsilon)
 
 
 def check_mu(mu: object) -> float:

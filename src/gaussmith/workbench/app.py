@@ -23,7 +23,6 @@ from gaussmith.checks import PERCENT
 from gaussmith.engines.addresses import short_name
 from gaussmith.errors import GaussmithError, LedgerError, printable
 from gaussmith.ledger.units import round_down
-from gaussmith.numerics.exact import fraction_down
 from gaussmith.pipeline.release import check_source
 from gaussmith.releases.release import Release
 from gaussmith.report.charts import clock, spending_picture
@@ -208,7 +207,7 @@ def spending(book: Ledger, more: int) -> Spending:
 def _each(book: Ledger, more: int) -> str:
     rest = book.remaining_guarantee
     if rest is None and book.remaining_pure:
-        return f"ε = {round_down(fraction_down(book.remaining_pure / more), 4):g} of pure noise each"
+        return f"ε = {round_down(book.remaining_pure / more, 4):g} of pure noise each"
     if rest is None:
         return "nothing: the budget is spent"
     part = rest.split(more)[0]
