@@ -868,7 +868,8 @@ def standing_of(ledger: Ledger, receipt: Receipt) -> dict[str, Any]:
     if delta and keys < smaller_reading(delta):
         # κ + (1 − κ) δ(ε) ≤ δ wherever δ(ε) ≤ δ − κ; pure ε adds to that
         rest = fraction_down(smaller_reading(delta) - keys)
-        epsilon = stated_up(pure + Fraction(Guarantee(mu=mu).epsilon_at(delta=rest) if mu else 0))
+        epsilon = Guarantee(mu=mu).epsilon_at(delta=rest) if mu else 0.0
+        epsilon = stated_up(pure + Fraction(epsilon)) if pure else epsilon
     return {
         "releases": releases,
         "mu": mu,
