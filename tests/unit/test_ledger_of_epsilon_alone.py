@@ -19,6 +19,7 @@ from gaussmith.privacy.composition import Charge
 from gaussmith.privacy.guarantee import Guarantee
 
 TENTH = Guarantee(epsilon=0.1)
+STATED = Guarantee(epsilon=0.1, delta=1e-6)
 
 
 @pytest.fixture
@@ -40,13 +41,11 @@ def test_its_epsilon_is_spent_to_the_last_tenth(ledger: gm.Ledger, tmp_path: Pat
 
 
 def test_what_has_a_delta_is_refused(ledger: gm.Ledger, tmp_path: Path) -> None:
-    for guarantee in (Guarantee(epsilon=0.1, delta=1e-6), Guarantee(mu=1e-9), Guarantee(rho=0.1)):
+    for guarantee in (STATED, Guarantee(mu=1e-9), Guarantee(rho=0.1)):
         with refused("no-allowance-for-gaussian-noise", BudgetError, says="ask with epsilon alone"):
             ledger.reserve("x", "h", guarantee)
     with refused("keys-budget-exceeded"):
-        ledger.reserve(
-            "x", "h", Guarantee(epsilon=0.1, delta=1e-6), charge=Charge(Fraction(1, 10), kappa=Fraction(1, 9))
-        )
+        ledger.reserve("x", "h", STATED, charge=Charge(Fraction(1, 10), kappa=Fraction(1, 9)))
     with refused("no-room-for-other-delta"):
         ledger.add(epsilon=0.1, delta=1e-9)
     with refused("keys-delta-without-delta", GuaranteeError):
@@ -54,19 +53,21 @@ def test_what_has_a_delta_is_refused(ledger: gm.Ledger, tmp_path: Path) -> None:
     with refused("pure-epsilon-beside-pure", GuaranteeError):
         gm.Ledger.create(tmp_path / "m", Guarantee(epsilon=1), pure_epsilon=0.5)
     assert len(ledger.entries()) == 1
-    assert (
-        ledger.reserve("x", "h", Guarantee(epsilon=0.1, delta=1e-6), charge=Charge(pure=Fraction(1, 10))).state == "new"
-    )
+    assert ledger.reserve("x", "h", STATED, charge=Charge(pure=Fraction(1, 10))).state == "new"
 
 
 def test_it_is_told_in_words(ledger: gm.Ledger) -> None:
     ledger.add(epsilon=0.25, note="Laplace noise elsewhere", unit="person")
-    ledger.reserve("a", "h", TENTH)
-    assert [(row["share"], row["mu"], row["of_pure"]) for row in ledger.history()] == [(0.25, 0, True), (0.1, 0, True)]
+    ledger.reserve("a", "h", Guarantee(epsilon=0.125))
+    assert [(row["share"], row["mu"], row["of_pure"]) for row in ledger.history()] == [
+        (0.25, 0, True),
+        (0.125, 0, True),
+    ]
     told = standing_of(ledger, ledger.head)
-    assert (told["mu"], told["epsilon"], told["pure_epsilon"], told["budget"]) == (0, 0.35, 0.35, {"epsilon": 1.0})
-    found = ledger.afford(TENTH)
-    assert (found.share, found.left, found.times, found.epsilon_before) == (0.1, 0.55, 6, 0.65)
+    assert (told["mu"], told["epsilon"], told["pure_epsilon"]) == (0, 0.375, 0.375)
+    assert told["budget"] == {"epsilon": 1.0}
+    found = ledger.afford(Guarantee(epsilon=0.125))
+    assert (found.share, found.left, found.times, found.epsilon_before) == (0.125, 0.5, 5, 0.625)
 
 
 def test_a_release_is_charged_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
