@@ -778,10 +778,12 @@ def _charge_of(guarantee: Guarantee, keys_delta: float | Fraction, charge: Charg
     keys = check_keys_delta(keys_delta)
     if charge is None:
         return charge_of(guarantee, keys)
-    if keys or not (charge.pure or charge.mu_squared):
-        what = "a charge that has κ beside keys_delta" if keys else "a charge without pure ε and without μ²"
-        rule, remedy = "a charge says once what a release takes of each", "give all in one Charge"
-        raise GuaranteeError(what, rule, remedy, code="charge-stated-twice" if keys else "charge-of-nothing")
+    if keys:
+        what, rule = "a charge beside keys_delta", "a charge says all that a release takes"
+        raise GuaranteeError(what, rule, "give κ as a part of the charge", code="charge-stated-twice")
+    if not (charge.pure or charge.mu_squared):
+        what, rule = "a charge without pure ε and without μ²", "a charge says all that a release takes"
+        raise GuaranteeError(what, rule, "charge what its plan takes", code="charge-of-nothing")
     check_keys_delta(charge.kappa)
     if not is_charge_of(charge, guarantee):
         raise GuaranteeError(

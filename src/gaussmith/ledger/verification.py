@@ -185,10 +185,10 @@ def _budget(body: dict[str, Any], entry: LedgerEntry, where: str) -> Units:
     pure = Fraction(body.get("pure_epsilon", 0))
     budget = Units(budget_units(square), budget_units(keys), pure_budget_units(pure))
     guarantee = Guarantee.from_dict(body["guarantee"])
-    _check_close(square, budget_square(guarantee, keys, pure), entry, where)
     if not is_part_of(pure, guarantee):
         what = "its part for pure noise does not match its guarantee"
         raise broken(where, what, code="ledger-pure-budget-changed")
+    _check_close(square, budget_square(guarantee, keys, pure), entry, where)
     if str(budget.square) != body["budget"]:
         raise broken(where, "its budget does not match its guarantee", code="ledger-budget-changed")
     if str(budget.keys) != body["keys_budget"]:
