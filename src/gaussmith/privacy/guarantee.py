@@ -211,6 +211,8 @@ class Guarantee:
             from gaussmith.privacy.pure import guess_of_pure
 
             return guess_of_pure(self.pure_epsilon)
+        if self.stated_guess is not None:
+            return self.stated_guess
         # The factor covers the rounding of erfc.
         return min(1.0, 0.5 * math.erfc(-self.mu / math.sqrt(8)) * (1 + 2.0**-48))
 
@@ -405,7 +407,7 @@ class Guarantee:
         if self.stated_rho is not None:
             return f"ρ={self.rho:.4g}, that is μ={self.mu:.4g}"
         if self.stated_guess is not None:
-            return f"a guess right at most {_three_digits_up(100 * self.stated_guess)} %, that is μ={self.mu:.4g}"
+            return f"a guess right at most {100 * self.stated_guess:.4g} %, that is μ={self.mu:.4g}"
         if self.is_pure:
             return f"pure ε={plain(self.epsilon) if len(plain(self.epsilon)) < 8 else f'{self.epsilon:.4g}'} (δ=0)"
         return f"(ε={plain(self.epsilon)}, δ={plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
