@@ -69,8 +69,6 @@ def check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         rule = "δ is a probability: 0 < δ < 1"
         remedy = f"give one far below 1/(number of people), say {setting('delta', 1e-9)}"
-        if delta == 0:
-            remedy = "leave δ out: ε alone is pure ε"
         raise GuaranteeError(f"delta={plain(delta)}", rule, remedy, code="delta-out-of-range", delta=delta)
 
 
@@ -122,7 +120,7 @@ class Guarantee:
     Guarantee: a release planned for it is μ-GDP with μ = `mu`, and so satisfies what is stated; `mu` is the largest
     double for which this is true, checked with 60 digits. One of ε alone is pure: its releases are ε-DP, δ being 0.
     `guess` is how often an attacker may be right, at most, who guesses whether a person is in the table.
-    Requires (checked): exactly one form; 1e-90 ≤ ε ≤ 100, 0 < δ < 1; μ and √(2ρ) between 1e-100 and 1e100;
+    Requires (checked): exactly one form; 1e-90 ≤ ε ≤ 100, 0 ≤ δ < 1; μ and √(2ρ) between 1e-100 and 1e100;
     0.5 < guess < 1.
     Rounding: `mu` down, statements up (see the module).
 
@@ -158,9 +156,9 @@ class Guarantee:
             _refuse_unnamed(unnamed)
         _check_one_form({name for name, value in given.items() if value is not None})
         number = {name: None if value is None else _double(name, value) for name, value in given.items()}
-        _check_ranges(**number)
         if number["epsilon"] is not None and number["delta"] is None:
-            number["delta"] = 0.0
+            number["delta"] = 0.0  # which may also be said
+        _check_ranges(**number)
         for name in _NAMES:
             field = name if name in ("epsilon", "delta") else f"stated_{name}"
             object.__setattr__(self, field, number[name])
@@ -542,7 +540,7 @@ def _check_ranges(
 ) -> None:
     if epsilon is not None:
         check_epsilon(epsilon)
-    if delta is not None:
+    if delta is not None and not (delta == 0 and epsilon is not None):
         check_delta(delta)
     if guess is not None and not 0.5 < guess < 1:
         rule = "a guess is right more often than a coin, and not always: 0.5 < guess < 1"

@@ -436,7 +436,7 @@ class RequestFields(Fields):
     guarantee: Guarantee = field(default=None, metadata=entry(  # type: ignore[assignment]  # refused in words
         "how well people are protected: epsilon and delta, epsilon alone, mu, rho, or guess",
         "Guarantee(epsilon=1, delta=1e-6)",
-        {**table(dict.fromkeys(STATED, POSITIVE)),
+        {**table({**dict.fromkeys(STATED, POSITIVE), "delta": {"type": "number", "minimum": 0}}),
          "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")],
          "dependencies": {"delta": ["epsilon"]}},
     ))  # fmt: skip
