@@ -286,8 +286,11 @@ def test_the_lowest_files_pin_the_lowest_versions_that_the_project_allows() -> N
         assert {version for version, _ in whole[name]} == {version for version, _ in build[name]}, name
 
 
-def test_the_package_and_the_project_have_one_version() -> None:
-    assert gaussmith.__version__ == PROJECT["project"]["version"]
+def test_the_version_is_stated_in_one_place() -> None:
+    """The build backend reads it from the package."""
+    assert "version" not in PROJECT["project"] and "version" in PROJECT["project"]["dynamic"]
+    source = (ROOT / PROJECT["tool"]["hatch"]["version"]["path"]).read_text("utf-8")
+    assert source.count(f'__version__ = "{gaussmith.__version__}"') == 1
 
 
 def test_the_stages_agree_on_versions() -> None:
