@@ -63,16 +63,20 @@ def find(place: str) -> Any:
 
 def audit_planted(fault: Fault, options: list[str]) -> int:
     """Plant a bug in this process and audit its request by the command line."""
-    patch = pytest.MonkeyPatch()
+    plant_fault(pytest.MonkeyPatch(), fault)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "request.toml"
+        path.write_text(fault.request, "utf-8")
+        return command(["audit", str(path), *options])
+
+
+def plant_fault(patch: pytest.MonkeyPatch, fault: Fault) -> None:
+    """Plant a bug in all its places; a text that is no longer there is an error."""
     edits: dict[str, list[tuple[str, str]]] = {}
     for place, right, wrong in fault.places:
         edits.setdefault(place, []).append((right, wrong))
     for place, each in edits.items():
         plant_all(patch, find(place), each)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "request.toml"
-        path.write_text(fault.request, "utf-8")
-        return command(["audit", str(path), *options])
 
 
 def plant_all(patch: pytest.MonkeyPatch, function: Any, edits: list[tuple[str, str]]) -> None:

@@ -80,6 +80,7 @@ class Fault:
 
 
 DRAW = "gaussmith.mechanism:_release_query"
+TIE = "gaussmith.mechanism:_release_tie"
 PIECE = "gaussmith.totals.records:BoxKernel._add_piece"
 NOISE = "gaussmith.noise.gaussian:_draw"
 UNCLIPPED = (
@@ -178,12 +179,12 @@ FAULTS: dict[str, Fault] = {
     "sensitivity C for replace-one": Fault(
         "a replaced person is charged like an added one",
         REPLACED,
-        (("gaussmith.domains.extremes:Signs.largest", "else 2.0 * extent", "else 1.0 * extent"),),
+        (("gaussmith.domains.extremes:Signs.sensitivity", "else 2.0 * extent", "else 1.0 * extent"),),
     ),
     "n in the record": Fault(
         "the exact number of people is written into the record",
         SUMS,
-        ((DRAW, "if block.public_count and not draw.hides_membership else None", ""),),
+        ((DRAW, "if block.public_count and not query.hides_membership else None", ""),),
     ),
     "threshold without the person": Fault(
         "the threshold of found keys is not raised by what one person adds",
@@ -314,9 +315,20 @@ FAULTS: dict[str, Fault] = {
         TIED,
         (
             (
-                "gaussmith.mechanism:_release_tie",
+                TIE,
                 "noisy = add(lifted.ravel(), noise)",
                 "noisy = add(lifted.ravel(), noise.clip(-(5 << NOISE_BITS), 5 << NOISE_BITS))",
+            ),
+        ),
+    ),
+    "one noise for all groups": Fault(
+        "noise that is planned for one group is drawn once and used in every group",
+        TIED,
+        (
+            (
+                TIE,
+                "normal_integers(lifted.size, NOISE_BITS)",
+                "np.tile(normal_integers(lifted.shape[1], NOISE_BITS), len(lifted))",
             ),
         ),
     ),

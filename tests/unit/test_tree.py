@@ -92,10 +92,12 @@ def test_a_module_is_a_noun_of_its_own() -> None:
     assert [p for p in SOURCES if p.parent.name == "gaussmith" and p.stem in public_functions] == []
 
 
-def test_every_decision_is_listed() -> None:
-    folder = ROOT / "docs" / "decisions"
-    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text("utf-8"))
-    assert listed == sorted(path.name for path in folder.glob("[0-9]*.md"))
+def test_decisions_are_numbered_and_say_what_was_chosen() -> None:
+    page = (ROOT / "docs" / "decisions.md").read_text("utf-8")
+    assert not (ROOT / "docs" / "decisions").exists(), "a decision is a section of docs/decisions.md"
+    parts = re.split(r"^## (\d+)\. ", page, flags=re.M)[1:]
+    assert [int(number) for number in parts[::2]] == list(range(1, len(parts) // 2 + 1)) and len(parts) > 30
+    assert [number for number, text in zip(parts[::2], parts[1::2], strict=True) if "**Chosen.**" not in text] == []
 
 
 def committed_texts() -> Iterator[tuple[str, str]]:

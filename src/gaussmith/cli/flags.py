@@ -14,7 +14,7 @@ from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DomainError, RequestError
 from gaussmith.notations import MORE, PAIRS, number_text, toml_text
-from gaussmith.requests.fields import ENTRIES, STATED, Flag
+from gaussmith.requests.fields import ENTRIES, PRIVATE, STATED, Flag
 
 if TYPE_CHECKING:
     from gaussmith.privacy.guarantee import Guarantee
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 
 # How the texts of flags are read: bounds, names, keys, bins, levels, weights.
-
-PRIVATE = "private"
-"""What stands for bounds that are learned; said here again, because help must not wait for requests to load."""
 
 
 def read_bounds(flag: str, texts: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ Why the law is exact although few digits are drawn: whether a point is kept is a
 is read off their first digits only when all reals that begin with these agree (a sure cell; a height farther from the
 computed curve than `ERROR`); otherwise `decide` draws further digits of the same reals until they agree. So each point
 is decided as the reals would decide it, and the result needs no digit of a place beyond the first 48: it is the exact
-function of the exact reals. See docs/decisions/0002-exact-normal-integers.md.
+function of the exact reals. See docs/decisions.md (2).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ about 2^−8:
 - L is uniform among b bits and kept with probability e^{−λL} > 1 − 2^−8, else all is drawn again.
 
 Doubtful cases are decided by `reals.Real` with further digits of the same reals, so the law is exact.
-See docs/decisions/0017-noise-of-other-laws.md.
+See docs/decisions.md, 17.
 """
 
 from __future__ import annotations

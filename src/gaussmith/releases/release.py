@@ -198,9 +198,6 @@ class Readings(Tabled):
 
 # How the answers of one piece of a question are read: of one group, of several added up, or of all side by side.
 
-if TYPE_CHECKING:
-    pass
-
 
 def read_piece(release: Release) -> Readout | ReadoutByWeight:
     """The answers of a question of one query, read from its noisy features: of all groups, or of those in view."""
@@ -237,9 +234,6 @@ def _bars(release: Release, at: int) -> tuple[Array | None, int]:
 
 
 # Keys of groups as Python writes them, and which group was meant by a key that no group has.
-
-if TYPE_CHECKING:
-    pass
 
 Label = tuple[Any, ...]
 
@@ -304,9 +298,6 @@ def unknown_group(release: Release, key: Any) -> PlanError:
 
 
 # The saved form of a release, its words and its page: everything by which it leaves the program.
-
-if TYPE_CHECKING:
-    pass
 
 
 class Recorded:

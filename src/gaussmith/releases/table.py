@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -371,35 +371,42 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     """What was done about missing values, for each answer in view; of a share what it is a share of."""
     found = dict(zip(share_names(release), share_rules(release), strict=True)) if shows_shares(release) else {}
     for piece in release.pieces:
-        rule, block = piece.own_rule, piece.block
-        features = block.problem.features
         found |= dict.fromkeys(row_counts(piece), "of rows")
-        if rule is not None and rule.is_checked:
-            names_of = block.answers.names
-            found |= dict(zip(names_of, cell_rules(rule, len(names_of)), strict=True))
-        if rule is not None and rule.is_counted:
-            told = dict.fromkeys(
+        rule, answers = piece.own_rule, piece.block.answers
+        if rule is None:
+            continue
+        if rule.is_checked:
+            found |= dict(zip(answers.names, cell_rules(rule, len(answers.names)), strict=True))
+        elif rule.is_counted:
+            told = (
                 each
                 for feature in rule.features
                 for each in (rule.own_values, rule.missing_rule(*feature), learned_note(release, rule, *feature))
             )
-            found |= dict.fromkeys(block.answers.names, "; ".join(filter(None, told)))
-        if rule is None or rule.counts_marks or features.is_linear or not rule.features:
-            continue
-        for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
-            made = (
-                [] if lead == ONE else [rule.features[i] for i in block.domain.input.made_of(int(features.index[lead]))]
-            )
-            rules = (
-                each
-                for kind, column in made
-                if column
-                for each in (
-                    rule.weight_rule(kind), rule.missing_rule(kind, column), learned_note(release, rule, kind, column)
-                )
-            )  # fmt: skip
-            found[name] = "; ".join(dict.fromkeys(filter(None, (found.get(name), *rules))))
+            found |= dict.fromkeys(answers.names, _once(told))
+        if rule.features and not rule.counts_marks and not piece.block.problem.features.is_linear:
+            found |= {name: _once((found.get(name), *rules)) for name, rules in _rules_of(release, piece, rule)}
     return [found.get(name, "") for name in names]
+
+
+def _rules_of(release: Release, piece: Release, rule: RowRule) -> Iterator[tuple[str, list[str]]]:
+    """What was done about missing values of the columns of each answer."""
+    block = piece.block
+    for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
+        places = [] if lead == ONE else block.domain.input.made_of(int(block.problem.features.index[lead]))
+        yield name, [
+            each
+            for kind, column in (rule.features[i] for i in places)
+            if column
+            for each in (
+                rule.weight_rule(kind), rule.missing_rule(kind, column), learned_note(release, rule, kind, column)
+            )
+        ]  # fmt: skip
+
+
+def _once(notes: Iterable[str | None]) -> str:
+    """Notes on one line, each once."""
+    return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
 def _labels(release: Release) -> Sequence[tuple[Any, ...]]:

@@ -14,6 +14,7 @@ import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.addresses import IDS
@@ -32,6 +33,10 @@ MEANS_OF = ("rows", "units")
 STATED = ("epsilon", "delta", "mu", "rho")
 """The fields of a guarantee."""
 
+PRIVATE = "private"
+"""What stands for bounds and cells that are learned from the data, in stages."""
+
+
 # The forms of values in the JSON Schema.
 
 Schema = dict[str, Any]
@@ -45,7 +50,7 @@ TRUTH: Schema = {"type": "boolean"}
 NAMES: Schema = {"type": "array", "items": NAME, "uniqueItems": True}
 NUMBERS: Schema = {"type": "array", "items": NUMBER}
 PAIR: Schema = {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}
-PRIVATE_WORD: Schema = {"const": "private"}
+PRIVATE_WORD: Schema = {"const": PRIVATE}
 FOUND_WORD: Schema = {"const": "found"}
 SKIP_WORD: Schema = {"const": "skip"}
 VALUES: Schema = {"type": "array", "minItems": 1}
@@ -87,7 +92,7 @@ class Flag:
     often: bool = False
     of_people: bool = False
 
-    @property
+    @cached_property
     def words(self) -> str:
         return "--" + self.name.replace("_", "-")
 

@@ -19,9 +19,8 @@ from gaussmith.notations import setting
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import is_private
 from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget
-from gaussmith.requests.readers import is_found, read_medians, read_quantiles, read_truth, without
+from gaussmith.requests.readers import is_found, is_private, read_medians, read_quantiles, read_truth, without
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request

@@ -21,10 +21,9 @@ from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS as ANSWERS_RULE
 from gaussmith.planning.staging import StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import is_private
 from gaussmith.requests.fields import SHARED
 from gaussmith.requests.question import Question, joined_fields
-from gaussmith.requests.readers import is_found, named_in, without
+from gaussmith.requests.readers import is_found, is_private, named_in, without
 
 if TYPE_CHECKING:
     from gaussmith.planning.learned_bounds import LearnBounds, Target

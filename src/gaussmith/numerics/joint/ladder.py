@@ -381,7 +381,7 @@ def _share_constant(body: Body, reduced: Sequence[Reduced]) -> list[LiftBlock]:
     """Blocks around centres: closed forms, and by types where these can gain more than a few per cent.
 
     Solving small parts together, and all centres again beside what was found, gained less than a thousandth
-    (docs/decisions/0015-what-buys-little-goes.md).
+    (docs/decisions.md, 15).
     """
     single = [q for q in range(len(body.parts)) if body.family_of(q) is None]
     blocks = _closed_forms(body.parts, single, body.people_weight)
