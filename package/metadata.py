@@ -48,7 +48,7 @@ def page_text(readme: str, home: str, version: str) -> str:
 def _named(link: re.Match[str]) -> str:
     """The text of a link and the file it leads to, once where they are the same."""
     text, target = link[1], link[2]
-    return f"`{target}`" if text.strip("`") in target else f"{text} (`{target}`)"
+    return f"`{target}`" if text.strip("`") == target else f"{text} (`{target}`)"
 
 
 def addresses(home: str) -> dict[str, str]:

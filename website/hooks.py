@@ -32,6 +32,8 @@ PAGES = (
 )
 doctest.register_optionflag("NOISY")  # docs/conftest.py
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
+INDEX = re.compile(r"(?<=[\w‖)\]′½])_(\{[^{}]*\}|[a-z0-9]+|[A-ZΑ-Ωα-ω∞])")
+POWER = re.compile(r"\^(\{[^{}]*\}|[a-zα-ω]|[0-9]+|½)")
 PROOF = re.compile(r"^(\*Proof\.\*.*?∎)", flags=re.M | re.S)
 CHECKED = re.compile(r"^(\*Functions:\* .*)$", flags=re.M)
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(\))")
@@ -69,8 +71,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links out of docs/ into links on the site, and examples into code that can be copied, with its output."""
     source = page.file.src_uri
-    if source == "theory.md":
-        markdown = _folded(markdown)
+    if source in ("theory.md", "errata.md"):
+        markdown = _raised(_folded(markdown))
     markdown = BLOCK.sub(lambda block: _without_prompts(block), _without_marks(markdown))
     return LINK.sub(lambda link: _rewritten(link, source), markdown)
 
@@ -88,6 +90,15 @@ def _without_prompts(block: re.Match[str]) -> str:
             code = ""
     parts += ["```python", code.rstrip(), "```", ""] if code else []
     return "\n".join(parts).rstrip() if examples else block[0]
+
+
+def _raised(markdown: str) -> str:
+    """Indices and powers of formulas that are typed as text, such as λ_j and e^{−t}, set as such."""
+    parts = re.split(r"(`[^`]*`|\]\([^)]*\)|at_most|</?[a-z][^>]*>)", markdown)
+    for i in range(0, len(parts), 2):
+        text = INDEX.sub(lambda found: f"<sub>{found[1].strip('{}')}</sub>", parts[i])
+        parts[i] = POWER.sub(lambda found: f"<sup>{found[1].strip('{}')}</sup>", text)
+    return "".join(parts)
 
 
 def _folded(markdown: str) -> str:

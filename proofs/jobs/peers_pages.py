@@ -213,7 +213,7 @@ def section_of(library: Library) -> list[str]:
         *(f"- {name}: {why}" for name, why in left_out.items()),
         "",
         "```py",
-        "\n\n".join([*([shared] if shared else []), *(jobs[job] for job in TITLES)]),
+        "\n\n\n".join([*([shared] if shared else []), *(jobs[job] for job in TITLES)]),
         "```",
         "",
     ]

@@ -60,7 +60,7 @@ def test_with_a_home_every_link_leads_there() -> None:
 def test_the_citation_names_this_version_and_licence() -> None:
     text = (ROOT / "CITATION.cff").read_text("utf-8")
     told = dict(re.findall(r"^(\w[\w-]*): ([^\n]+)$", text, flags=re.M))
-    assert (told["version"], told["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert (told["version"], told["license"]) == (gm.__version__, PROJECT["license"])
 
 
 def test_the_parsers_of_all_commands_need_the_standard_library_alone() -> None:

@@ -325,8 +325,8 @@ FAULTS = [
     (pure_noise.shares_of, "cost ** (1 / 3)", "cost ** (1 / 2)", test_epsilon_is_split_in_cube_roots),
     (
         pure_strategies._largest_marks,
-        "[:k], Fraction(0))",
-        "[:1], Fraction(0))",
+        "[n - k :]",
+        "[n - 1 :]",
         lambda: test_errors_are_those_of_the_reference(
             THREE_VALUES,
             [math.sqrt(Geometric(PURE.pure_epsilon, 3).variance)] * 10,

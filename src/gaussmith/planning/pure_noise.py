@@ -236,7 +236,7 @@ def _sets(members: Sequence[_Member]) -> list[list[_Member]]:
 
 def _cost(sets: Sequence[Sequence[_Member]]) -> float:
     """The least total at ε = 1: (Σ c^⅓)³."""
-    return sum((sum(m.price for m in each) * _variance(each)) ** (1 / 3) for each in sets) ** 3
+    return float(sum(math.cbrt(sum(m.price for m in each) * _variance(each)) for each in sets) ** 3)
 
 
 def _variance(members: Sequence[_Member]) -> float:
@@ -281,7 +281,7 @@ def shares_of(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]
             f"error_at_most under ε={float(epsilon):g}",
             f"the limits on errors need ε={sum(needed):.4g}",
             "allow a larger error, or use a larger ε",
-            code="error-limit-out-of-reach",
+            code="error-limits-need-more-epsilon",
         )
     roots = [cost ** (1 / 3) for cost in costs]
     low, high = 0.0, float(epsilon) / max(sum(roots), 1e-300)

@@ -157,7 +157,7 @@ class Guarantee:
         _check_one_form({name for name, value in given.items() if value is not None})
         number = {name: None if value is None else _double(name, value) for name, value in given.items()}
         if number["epsilon"] is not None and number["delta"] is None:
-            number["delta"] = 0.0
+            number["delta"] = 0.0  # which may also be said
         _check_ranges(**number)
         for name in _NAMES:
             field = name if name in ("epsilon", "delta") else f"stated_{name}"
@@ -209,6 +209,8 @@ class Guarantee:
             from gaussmith.privacy.pure import guess_of_pure
 
             return guess_of_pure(self.pure_epsilon)
+        if self.stated_guess is not None:
+            return self.stated_guess
         # The factor covers the rounding of erfc.
         return min(1.0, 0.5 * math.erfc(-self.mu / math.sqrt(8)) * (1 + 2.0**-48))
 
@@ -403,7 +405,7 @@ class Guarantee:
         if self.stated_rho is not None:
             return f"ρ={self.rho:.4g}, that is μ={self.mu:.4g}"
         if self.stated_guess is not None:
-            return f"a guess right at most {_three_digits_up(100 * self.stated_guess)} %, that is μ={self.mu:.4g}"
+            return f"a guess right at most {100 * self.stated_guess:.4g} %, that is μ={self.mu:.4g}"
         if self.is_pure:
             return f"pure ε={plain(self.epsilon) if len(plain(self.epsilon)) < 8 else f'{self.epsilon:.4g}'} (δ=0)"
         return f"(ε={plain(self.epsilon)}, δ={plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
@@ -538,7 +540,7 @@ def _check_ranges(
 ) -> None:
     if epsilon is not None:
         check_epsilon(epsilon)
-    if delta is not None and delta != 0.0:  # ε alone
+    if delta is not None and not (delta == 0 and epsilon is not None):
         check_delta(delta)
     if guess is not None and not 0.5 < guess < 1:
         rule = "a guess is right more often than a coin, and not always: 0.5 < guess < 1"

@@ -594,7 +594,8 @@ STYLE = (
 
 
 def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> str:
-    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words.
+    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words. Where a part of it
+    is for pure noise, of the part that is spent more.
 
     A page brings colours of its own; a file needs `STYLE`.
     """
@@ -613,9 +614,10 @@ def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> s
         return height - bottom - (height - bottom - top) * min(1.0, share)
 
     path, marks, free = f"{left:.1f},{up(0):.1f}", "", -math.inf
-    before = 0.0
+    before, parts = 0.0, {}
     for when, row in zip(times, history, strict=True):
-        x, spent, name = across(when), float(row["spent"]), escape(printable(str(row["id"])))
+        parts[row.get("of_pure", False)] = float(row["spent"])  # of two parts of the budget, the one that is spent more
+        x, spent, name = across(when), max(parts.values()), escape(printable(str(row["id"])))
         path += f" {x:.1f},{up(before):.1f} {x:.1f},{up(spent):.1f}"
         marks += f'<circle class="charge" cx="{x:.1f}" cy="{up(spent):.1f}" r="4"><title>{name}</title></circle>'
         wide = 7 * len(name) + 12

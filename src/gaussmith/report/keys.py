@@ -60,7 +60,7 @@ def percent_up(chance: float) -> str:
     >>> percent_up(0.5471056), percent_up(0.9999)
     ('54.8 %', '100 %')
     """
-    return f"{math.ceil(1000 * chance) / 10:g} %"
+    return f"{math.ceil(1000 * chance * (1 - 2.0**-50)) / 10:g} %"
 
 
 def guess_of(plan: Plan) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.checks import CONFIDENCE, PERCENT
-from gaussmith.domains.domain import rows_coordinate
+from gaussmith.domains.domain import BoundsTable, rows_coordinate
 from gaussmith.domains.features import MEAN, OWN_MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, counted, printable
@@ -177,44 +177,44 @@ def _noise(
     block: Block, comparisons: Sequence[ComparedStrategies], several: bool, query_of: Query, of_groups: bool = False
 ) -> str:
     """Errors beside the standard Gaussian's; `several` noises share the guarantee."""
-    groups = query_of if of_groups else None
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
-    rows = []
+    rows, shares = [], []
     for c in known[:MAX_ROWS]:
-        over = " / n" if c.mean and groups is not None else ""  # every group has its own n
+        over = " / n" if c.mean and of_groups else ""  # every group has its own n
         errors = [f"{rounded(error, c.error)}{over}" for error in (c.error, c.standard or 0.0)]
         rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
-    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
+        shares += [] if c.share is None else [c.share]
     table = paged_table(["answer", "± error", "standard Gaussian", "ratio"], rows)
     if max(len(known), len(block.answers)) > MAX_ROWS:
         table += f"<p>Compared: the first {MAX_ROWS} answers.</p>"
-    shares = [c.share for c in known[:MAX_ROWS] if c.share is not None]
-    lead = _lead(shares)
-    worse = WORSE if max(shares) > 1.005 else ""
-    together = block.whole is not None or block.tie is not None
-    what = "the plan of all questions that were planned together" if together else "the plan"
-    inside = query_of.is_planned_inside
-    best = ""
-    if block.is_bound_quick:
-        best = describe_factor(query_of.optimality) if inside else describe_optimality(block)
-    shared = groups is not None and groups.is_shared and not inside
-    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
-    where = where if block.lender is None else ""
-    judged = f"{what} is {prose(where + best)}" if best else ON_REQUEST
+    if of_groups and block.answers.any_divided:
+        table += f"<p>{prose('; '.join(describe_divided(block)))}.</p>"
+    if block.answers.any_inverted:
+        table += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>"
     caption = "Blue: this release. Grey: the standard Gaussian mechanism."
     caption += f" The first {MAX_BARS} of the table." if len(rows) > MAX_BARS else ""
-    bars = figure_with(draw(noise_spec(known), label), caption)
-    over_n = groups is not None and block.answers.any_divided
-    divided = f"<p>{prose('; '.join(describe_divided(block)))}.</p>" if over_n else ""
-    divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
+    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     return (
-        f"<p>{prose(lead)}, at the same guarantee; {judged}. "
+        f"<p>{prose(_lead(shares))}, at the same guarantee; {_judged(block, query_of, several, of_groups)}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight."
-        f"{worse}</p>\n"
-        f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
+        f"{WORSE if max(shares) > 1.005 else ''}</p>\n"
+        f'<div class="fit">\n<div>{table}</div>\n{figure_with(draw(noise_spec(known), label), caption)}\n</div>'
     )
+
+
+def _judged(block: Block, query: Query, several: bool, of_groups: bool) -> str:
+    """How close a plan is to the best noise there is, or where that is told."""
+    if not block.is_bound_quick:
+        return ON_REQUEST
+    together = block.whole is not None or block.tie is not None
+    what = "the plan of all questions that were planned together" if together else "the plan"
+    inside = query.is_planned_inside
+    best = describe_factor(query.optimality) if inside else describe_optimality(block)
+    shared = of_groups and query.is_shared and not inside
+    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
+    return f"{what} is {prose(best if block.lender is not None else where + best)}"
 
 
 def _lead(shares: Sequence[float]) -> str:
@@ -606,9 +606,15 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
         return f"<p>{reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"
     if table is None:
         return f"<p>{prose(reading if row_rule is None else _counted(row_rule) or reading)}</p>"
-    units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
-    kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
-    told = [row_rule.missing_rule(*each) for each in row_rule.features] if row_rule is not None else []
+    return _bounds_table(table, places, row_rule)
+
+
+def _bounds_table(table: BoundsTable, places: Sequence[int], row_rule: RowRule | None) -> str:
+    """The bounds of the coordinates at some places, and what is done about missing values."""
+    kinds, told = [], []
+    if row_rule is not None:
+        told = [row_rule.missing_rule(*each) for each in row_rule.features]
+        kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule.unit and not row_rule.person_columns else []
     rows = [
         [
             printable(name),

@@ -156,12 +156,19 @@ def _told(
 def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
     """The notes of several pieces: what n is, what is said of some, then of all; relative errors in one line."""
     common = [line for line in told[0] if all(line in lines for lines in told)]
-    own = dict.fromkeys(line for lines in told for line in lines if line not in common)
-    examples = {line.partition(":")[0]: line for line in reversed(own) if line.startswith(N_IS)}  # one is enough
-    relative = [line.partition(": ") for line in own if line.startswith("relative to")]
-    shares = [f"{relative[0][0]}: {', '.join(rest for _, _, rest in relative)}"] if relative else []
-    rest = [line for line in own if not line.startswith(("relative to", N_IS))]
-    return [*reversed(examples.values()), *rest, *shares, *common]
+    examples: dict[str, str] = {}  # one is enough
+    relative: dict[str, list[str]] = {}
+    rest = []
+    for line in dict.fromkeys(line for lines in told for line in lines if line not in common):
+        lead, _, said = line.partition(": ")
+        if line.startswith(N_IS):
+            examples.setdefault(lead, line)
+        elif line.startswith("relative to"):
+            relative.setdefault(lead, []).append(said)
+        else:
+            rest.append(line)
+    shares = [f"{lead}: {', '.join(said)}" for lead, said in relative.items()]
+    return [*examples.values(), *rest, *shares, *common]
 
 
 def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool) -> list[str]:
@@ -413,49 +420,56 @@ def _explain_tie(tie: AnyTie, protects: str) -> str:
 
 
 def _explain_query(query: Query) -> str:
-    block = query.block
+    block, groups = query.block, query.groups
     if query.tie is not None:
         text = _explain_tie(query.tie, protects(query.neighbours))
-        if query.groups is None:
+        if groups is None:
             return text
-        declared = counted(query.groups.size, "declared group")
         errors = "their errors are correlated" if query.tie.groups is None else "noise is drawn anew in each"
-        return f"{declared}, a person in {held(query)}; {errors}.\n{text}"
-    finds = query.groups is not None and query.groups.is_found
-    how = f"Noise: {parameter_of(block.guarantee)}" if finds else f"How well: {block.guarantee}"
-    judged, inside = "", ""
-    if query.is_planned_inside and not finds:
+        return f"{counted(groups.size, 'declared group')}, a person in {held(query)}; {errors}.\n{text}"
+    text = f"Protected: {protects(query.neighbours)}. {_explain_noise(query)}"
+    if groups is None:
+        return text
+    if groups.is_found:
+        lead = (
+            f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
+            f"{parameter_of(block.guarantee)}, all groups of a person together {parameter_of(query.guarantee)}."
+        )
+        return f"{lead}\nIn each group:\n{text}"
+    lead = (
+        f"{counted(groups.size, 'declared group')}, each person in {held(query)}: "
+        f"each group is planned at {parameter_of(block.guarantee)}, so that together they satisfy {query.guarantee}."
+    )
+    limit = _explain_groups(query) if query.is_shared and not query.guarantee.is_pure else ""
+    return f"{lead}\nIn each group:\n{text}{limit}"
+
+
+def _explain_noise(query: Query) -> str:
+    """How well the noise of a query hides, and why it was chosen."""
+    block, finds = query.block, query.groups is not None and query.groups.is_found
+    if not query.is_planned_inside or finds:
+        how = f"Noise: {parameter_of(block.guarantee)}" if finds else f"How well: {block.guarantee}"
+        return f"{how}.\n{explain_choice(block)}"
+    inside = ""
+    if block.guarantee != query.guarantee:
         what = "its group" if query.groups is not None else "the records that are counted"
         inside = (
-            ""
-            if block.guarantee == query.guarantee
-            else f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
+            f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
             f"{parameter_of(block.guarantee)} hides this with {parameter_of(query.guarantee)}.\n"
         )
-        how = f"How well: {query.guarantee}"
+    judged = "all groups are judged together"
+    if query.groups is None:
         judged = (
             f"no Gaussian noise with this guarantee can go below {query.lower_bound:.6g}: the plan is "
             f"{describe_factor(query.optimality)}"
         )
-        judged = judged if query.groups is None else "all groups are judged together"
-    text = f"Protected: {protects(query.neighbours)}. {how}.\n{inside}{explain_choice(block, judged)}"
-    if query.groups is None:
-        return text
-    if finds:
-        return (
-            f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
-            f"{parameter_of(block.guarantee)}, all groups of a person together {parameter_of(query.guarantee)}.\n"
-            f"In each group:\n{text}"
-        )
-    whole = ""
-    if query.is_shared and not query.guarantee.is_pure:
-        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
-        whole = (
-            f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
-            f"guarantee can go below {query.lower_bound:.6g}: within a factor {query.optimality:.3g} of this bound."
-        )
+    return f"How well: {query.guarantee}.\n{inside}{explain_choice(block, judged)}"
+
+
+def _explain_groups(query: Query) -> str:
+    """How close the noise of all groups is to the limit."""
+    what = "total" if query.block.problem.features.targets is None else "largest relative to its squared target"
     return (
-        f"{counted(query.groups.size, 'declared group')}, each person in {held(query)}: "
-        f"each group is planned at {parameter_of(block.guarantee)}, so that together they satisfy {query.guarantee}.\n"
-        f"In each group:\n{text}{whole}"
+        f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
+        f"guarantee can go below {query.lower_bound:.6g}: within a factor {query.optimality:.3g} of this bound."
     )

@@ -189,9 +189,12 @@ def composition_of(release: Release) -> str:
             "This release was not charged to a ledger. What other releases about the same people took is not counted "
             "here: add the squares of their μ to that of this one."
         )
-    total = f"μ = {standing['mu']:.6g}"
-    if standing["epsilon"] is not None:
-        total += f", that is ε = {standing['epsilon']:.4g} at δ = {standing['budget']['delta']:g}"
+    pure, delta = standing.get("pure_epsilon", 0.0), standing["budget"].get("delta")
+    taken = [f"ε = {pure:.4g} of pure noise"] if pure else []
+    taken += [f"μ = {standing['mu']:.6g}"] if standing["mu"] or not pure else []
+    total = " and ".join(taken)
+    if standing["epsilon"] is not None and delta is not None:
+        total += f", that is ε = {standing['epsilon']:.4g} at δ = {delta:g}"
     if standing["keys_delta"]:
         total += f" (of δ, {standing['keys_delta']:.4g} for keys found in the data and for releases of other tools)"
     budget = standing["budget"]
@@ -201,7 +204,7 @@ def composition_of(release: Release) -> str:
     so_far = f"It took {total}" if count == 1 else f"All {count:,} together: {total}"
     return (
         f"This is charge {count:,} of its ledger{which}. {so_far}. The ledger refuses what would exceed {limit}. "
-        "Squares of μ add up, and κ adds up beside them."
+        "Squares of μ add up, and κ adds up beside them" + (", and so does the ε of pure noise." if pure else ".")
     )
 
 

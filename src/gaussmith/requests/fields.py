@@ -436,8 +436,9 @@ class RequestFields(Fields):
     guarantee: Guarantee = field(default=None, metadata=entry(  # type: ignore[assignment]  # refused in words
         "how well people are protected: epsilon and delta, epsilon alone, mu, rho, or guess",
         "Guarantee(epsilon=1, delta=1e-6)",
-        {**table(dict.fromkeys(STATED, POSITIVE)),
-         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")]},
+        {**table({**dict.fromkeys(STATED, POSITIVE), "delta": {"type": "number", "minimum": 0}}),
+         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")],
+         "dependencies": {"delta": ["epsilon"]}},
     ))  # fmt: skip
     noise: str | None = field(default=None, metadata=entry(
         'the law of the noise: "gaussian"; "pure", with ε alone and δ = 0; or "least", the one with less error. '

@@ -153,7 +153,7 @@ def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float], by
     """A guarantee of at least this μ, or this ε, in the form that was stated: ε at the same δ, ρ, or μ itself."""
     try:
         if by_epsilon:
-            return Guarantee(epsilon=mu, delta=guarantee.delta)
+            return Guarantee(epsilon=mu, delta=None if guarantee.is_pure else guarantee.delta)
         least = Guarantee(mu=mu)
         if guarantee.stated_rho is not None:
             return Guarantee(rho=least.rho)
