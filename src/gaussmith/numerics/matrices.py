@@ -498,7 +498,7 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.headed import Headed
 
         return Headed.from_dict(fields)
-    if kind in ("residual lift", "residual decode"):
+    if kind in ("residual lift", "residual decode", "table counts"):
         from gaussmith.numerics.marginals import map_from_dict
 
         return map_from_dict(fields)

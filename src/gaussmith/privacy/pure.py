@@ -60,6 +60,21 @@ def guess_of_pure(epsilon: Fraction) -> float:
     return min(1.0, _up(1 - tail, tail.context))
 
 
+def delta_of_pure(epsilon: Fraction, at: Fraction) -> float:
+    """δ with which every ε-DP mechanism is (at, δ)-DP: that of randomised response, rounded up; 0 from ε on.
+
+        δ = (e^ε − e^at) / (1 + e^ε)
+
+    >>> delta_of_pure(Fraction(1), Fraction(1)), round(delta_of_pure(Fraction(1), Fraction(0)), 6)
+    (0.0, 0.462117)
+    """
+    if at >= epsilon:
+        return 0.0
+    tail = _tail(epsilon)
+    mp = tail.context
+    return min(1.0, _up((1 - tail) - tail * mp.exp(mp.mpf(at.numerator) / at.denominator), mp))
+
+
 def delta_of_mixture(epsilon: Fraction, pure: Sequence[Fraction], mu: float, kappa: Fraction = Fraction(0)) -> float:
     """δ(ε) of one request with parts of pure ε_i beside Gaussian noise at μ, and found keys at κ; rounded up.
 

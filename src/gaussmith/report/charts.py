@@ -160,6 +160,9 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     if kind != "shape" and columns is not None:
         what, rule = f"columns with kind={kind!r}", "this picture always shows all answers"
         raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
+    if block.drawn is not None:
+        what, rule = "a picture of pure noise", "pictures show Gaussian noise beside the standard one"
+        raise PlanError(what, rule, "print the plan, which lists all errors", code="picture-of-pure-noise")
     if block.tie is None and block.shape.lift.shape[0] == 0:
         what, rule = "a picture of a public number", "it has no noise"
         raise PlanError(what, rule, "choose another question", code="picture-without-noise")

@@ -38,6 +38,8 @@ def version_of(release: Release) -> str:
 def claim_of(release: Release) -> str:
     """The guarantee of a release as it is cited; with found keys it is never plain μ-GDP."""
     plan, g = release.plan, release.guarantee
+    if g.is_pure:
+        return f"ε-differential privacy with ε = {g.epsilon:g} (δ = 0)"
     if g.epsilon is not None:
         return f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
     if plan.pays_for_keys:
@@ -56,6 +58,11 @@ def sentence_of(release: Release) -> str:
     who = "one person with all of their rows" if is_unit else "one person’s record"
     unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} {who}"
     keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.pays_for_keys else ""
+    if plan.guarantee.is_pure:
+        return (
+            f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is exact on integers, "
+            f"and was added by Gaussmith {version_of(release)}."
+        )
     return (
         f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is Gaussian, exact on "
         f"integers (μ = {plan.spends.mu:.6g}){keys}, and was added by Gaussmith {version_of(release)}."
@@ -64,6 +71,8 @@ def sentence_of(release: Release) -> str:
 
 def adding_up(release: Release) -> str:
     """How several releases about the same people add up."""
+    if release.guarantee.is_pure:
+        return "Always state what ε protects. Several releases about the same people add up: add their ε."
     also = " The κ of found keys add up beside them." if release.plan.pays_for_keys else ""
     return (
         "Always state ε and δ together, and what they protect: one without the other says little. Several releases "
@@ -163,6 +172,8 @@ def neighbours_of(release: Release) -> str:
 def parameters_of(release: Release) -> str:
     """The numbers of the guarantee."""
     g, plan = release.guarantee, release.plan
+    if g.is_pure:
+        return f"{claim_of(release)}. All answers together, not each."
     exact = f"Exactly: μ-Gaussian differential privacy with μ = {plan.spends.mu:.6g} (ρ = {g.rho:.4g})."
     if plan.pays_for_keys:
         exact = f"Of this, κ = {kappa_of(plan):.4g} for keys found in the data, and Gaussian noise of μ = "
@@ -374,7 +385,9 @@ def _protection(release: Release, about: About) -> dict[str, Any]:
     """The second and third tier: what is protected, how well, by whom and by what."""
     g = release.guarantee
     variant, parameters = "Custom", {}
-    if g.epsilon is not None and g.delta is not None:
+    if g.is_pure:
+        variant, parameters = "Pure DP", {"epsilon": g.epsilon}
+    elif g.epsilon is not None and g.delta is not None:
         variant, parameters = "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
     elif g.stated_rho is not None and not release.plan.pays_for_keys:
         variant, parameters = "Zero-concentrated DP", {"rho": g.rho}
