@@ -97,7 +97,7 @@ LIBRARIES = (
             ("`tools.histogram(…, bins=…)`", "`histograms`, with bins or declared values"),
         ),
         (
-            "It adds Laplace and geometric noise for pure ε, which is smaller than any Gaussian noise for one number or for disjoint groups at (1, 1e-6), and grows faster with the number of answers. If you need one number, and nothing else ever, stay there.",
+            "It adds Laplace and geometric noise for pure ε, which is smaller than any Gaussian noise for one number or for disjoint groups at (1, 1e-6), and grows faster with the number of answers.",
             'It divides means by the exact number of people, which it takes for public; ours is secret. `neighbours="replace-one"` makes it public here too.',
             "Its noise is made with floating-point numbers, and known attacks on them apply. A person with many rows is not protected: there is no unit.",
         ),
