@@ -112,9 +112,9 @@ def claims(results: Results) -> str:
         [
             f"- **Less noise.** ± {plan.standard_errors[0]:.1f} on each of {columns} sums; the next best library adds"
             f" ± {min(others):.1f} ([table](#how-it-compares)).",
-            f"- **Questions share their noise.** For {next(iter(jobs))}, OpenDP and PipelineDP have"
-            f" {listed([f'{ratio:.1f}' for ratio in best])} times the squared error, with the best split of their"
-            " budgets ([comparison](docs/compared.md#several-questions)).",
+            "- **Questions share their noise.** OpenDP and PipelineDP have"
+            f" {listed([f'{ratio:.1f}' for ratio in best])} times the squared error, with their budgets split as well"
+            f" as they can be. The questions: {next(iter(jobs))} ([comparison](docs/compared.md#several-questions)).",
             f"- **A certificate.** The variance of these {columns} sums is at most {plan.optimality:.3f} times the"
             " minimum. Every plan states this number ([certificates](docs/certificate.md)).",
             f"- **Intervals hold.** In {covered['tried'] - covered['failed']} of {covered['tried']} cases of"

@@ -250,7 +250,7 @@ def test_one_question_with_several_noises_says_how_good_they_are_together() -> N
 
 
 INCOME: dict[str, Any] = {"medians": ["income"], "bins": {"income": [0, 1, 2, 4, 8]}}
-INCOMES: dict[str, Any] = {"variances": {"income": (0, 8)}}
+INCOMES: dict[str, Any] = {"covariance": {"income": (0, 8), "age": (0, 90)}}
 KEPT_APART = {
     "a median by groups": {**INCOME, "by": {"region": ["north", "south"]}},
     "a filter": {**INCOMES, "where": "adult"},

@@ -41,6 +41,8 @@ from gaussmith.domains.features import (
     VECTOR,
 )
 from gaussmith.domains.groups import FoundGroups, Groups
+from gaussmith.domains.moment_strategies import entering_moments
+from gaussmith.domains.moments import Moments
 from gaussmith.domains.strategies import Strategy, has_standard_shape
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import too_far, within_doubles
@@ -48,6 +50,7 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.matrices import Dense, Diagonal
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.block import Block
+from gaussmith.planning.choice import at_guarantee
 from gaussmith.planning.joint_people import NAME, Place, body_of
 from gaussmith.planning.lending import lent_by
 from gaussmith.planning.pure_noise import certify_query
@@ -440,8 +443,15 @@ def query_groups(
     groups: Groups, guarantee: Guarantee, neighbours: str, plan_alone: Callable[[Guarantee], Block]
 ) -> Query:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
+
+    def share_of(block: Block) -> float:
+        return _share(groups, neighbours, block)
+
     block = plan_alone(guarantee)
-    share = _share(groups, neighbours, block)
+    other = None if neighbours == ADD_REMOVE else _cheaper_for_changes(block, 2.0, share_of)
+    if other is not None:
+        block, plan_alone = other, lambda share: at_guarantee(other, share)
+    share = share_of(block)
     if share > 1:
         block = plan_alone(Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(share))))
     return Query(block, guarantee, neighbours, groups)
@@ -457,8 +467,22 @@ def query_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbo
 
 def query_filtered(query: Query, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Query:
     """A query of the people that pass a filter, whose number is secret also where that of all people is public."""
+    other = _cheaper_for_changes(query.block, 1.0, _filtered_share)
+    if other is not None:
+        query, plan_alone = replace(query, block=other), lambda share: at_guarantee(other, share)
     mu = fraction_down(Fraction(query.guarantee.mu) / Fraction(_filtered_share(query.block)))
     return replace(query, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
+
+
+def _cheaper_for_changes(block: Block, change: float, share_of: Callable[[Block], float]) -> Block | None:
+    """The block with a shape that knows that records also change, if it costs less at its share of μ."""
+    if not isinstance(block.domain, Moments):
+        return None
+    shape = entering_moments(block.problem.over(block.domain), change)
+    other = None if shape is None else replace(block, shape=shape)
+    if other is None or not other.price * share_of(other) ** 2 < block.price * share_of(block) ** 2:
+        return None
+    return other
 
 
 def _filtered_share(block: Block) -> float:
