@@ -182,15 +182,20 @@ def p_values(law: Law, blocks: Integers) -> float:
     found = []
     for column in columns:
         sizes = np.abs(column)
-        ends = sorted({int(law.quantile(level).half) for level in LEVELS})
-        if not _is_fine(law):
-            ends = sorted({*ends, *range(min(ends[-1], 24))})
-        for end in ends:
-            chance = float(law.tail(end))
+        for end, chance in _ends(law):
             beyond = sizes > end
             found.append(counted(int(beyond.sum()), len(column), chance))
             found += [counted(int((beyond & side).sum()), len(column), chance / 2) for side in (column > 0, column < 0)]
     return bonferroni(found)
+
+
+@lru_cache(maxsize=16)
+def _ends(law: Law) -> list[tuple[int, float]]:
+    """Ends that are looked at, and how many numbers lie beyond; of whole numbers the first ones too."""
+    ends = {int(law.quantile(level).half) for level in LEVELS}
+    if not _is_fine(law):
+        ends |= set(range(min(max(ends), 24)))
+    return [(end, float(law.tail(end))) for end in sorted(ends)]
 
 
 @lru_cache(maxsize=16)
