@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith import mechanism as _mechanism
+from gaussmith.audit.verdict import LOCK
 from gaussmith.domains.domain import Domain
 from gaussmith.errors import GaussmithError
 from gaussmith.numerics.exact import Array, Words
@@ -47,9 +47,6 @@ VALUES = frozenset({"value", "standard_error", "lower", "upper", "features", "st
 
 mechanism: Any = _mechanism
 """As anything: two of its functions are replaced while an audit looks."""
-
-LOCK = RLock()
-"""Held while functions of the mechanism are replaced."""
 
 _SCRIPT: ContextVar[_Script | None] = ContextVar("script", default=None)
 
