@@ -353,6 +353,9 @@ FREE = 1e-7
 NEAR = math.sqrt(5) - 1
 """The distance of the second worst pair of records of one column, at equal weights."""
 
+CHANGES = 64
+"""So many distances t of two records of one column are looked at where records come, go and change."""
+
 MAX_LISTED = 5
 """Limit on the columns for which all kinds of pairs are listed in the lower bound."""
 
@@ -383,6 +386,26 @@ def solved_replaced_moments(problem: Problem[Moments], gap: float | None = None)
     check_lost(decode, decode @ matrix.matrix - features)
     shape = Strategy("solved", matrix, Dense(decode), False, problem.coded_offsets)
     return Candidate(shape, _law(problem))
+
+
+def entering_moments(problem: Problem[Moments], change: float) -> Strategy | None:
+    """The noise of one column and its square where a record may come or go and change, None of other problems.
+
+    Norm 1 of a record, and as nearly as the distances that are looked at allow, a squared norm of `change` of two: 1
+    where the number of all records is public and some are left out, 2 in groups. Beside the two records with noise of
+    their own, z² = 0 and 1, the law has pairs at the distances t, which do not see the number (docs/theory.md, 48).
+    """
+    domain, worths = problem.domain, worths_of(problem)
+    if domain.columns_count != 1 or len(domain.squares) != 1 or not worths.alone.any():
+        return None
+    B = root_rows(worths.rows)
+    t = np.arange(1, CHANGES + 1)[:, None] * 2.0 / CHANGES
+    values = np.vstack([[[0.0], [1.0]], t * t / change]) * worths.alone[0]
+    pairs = np.column_stack([t * (2.0 - t), np.zeros(CHANGES)]) / math.sqrt(change)
+    found = solve_types(Types(values, np.vstack([[[0.0, 1.0], [1.0, 1.0]], pairs]) @ B.T), GAP)
+    alone = np.array([math.sqrt(worths.alone[0] / (found.alone[0] * found.trace)), 0.0])
+    block = (found.directions / np.sqrt(found.roots * found.trace)).T @ B
+    return read_moments(problem, "solved", Lift(alone, block))
 
 
 def _column_by_column(domain: Moments, worth: Array) -> Array:

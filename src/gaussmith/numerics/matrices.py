@@ -632,7 +632,7 @@ _READERS: dict[Any, Callable[[dict[str, Any]], Matrix]] = {
 
 _ELSEWHERE: dict[Any, tuple[str, str]] = {
     "intervals": ("intervals", "intervals_from_dict"),
-    **dict.fromkeys(("residual lift", "residual decode"), ("marginals", "map_from_dict")),
+    **dict.fromkeys(("residual lift", "residual decode", "table counts"), ("marginals", "map_from_dict")),
     **dict.fromkeys(("reflected lift", "reflected decode"), ("reflected_maps", "reflected_from_dict")),
     **dict.fromkeys(("levelled lift", "levelled decode"), ("levelled_maps", "levelled_from_dict")),
 }

@@ -32,7 +32,7 @@ from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
-from gaussmith.planning.query import Query, query_filtered, query_groups, query_public
+from gaussmith.planning.query import UNTOLD, Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
@@ -373,6 +373,15 @@ class Translated:
         query = Query(self._plan_block(guarantee), guarantee, self.problem.neighbours)
         return query_filtered(query, self.neighbours, self._plan_block) if self.filtered else query
 
+    def bare(self, guarantee: Guarantee) -> Query:
+        """The query of the part without any noise: what is asked, and how rows are read."""
+        made, problem = self.made, self.problem
+        problem.domain.check(problem)
+        given = problem.domain.substitutes(problem.features, self.missing)
+        stand_ins = given if made.stand_ins is None else made.stand_ins
+        block = Block(problem, made.answers, guarantee, UNTOLD, stand_ins)
+        return Query(block, guarantee, self.neighbours, self.groups, self.row_rule)
+
     @cached_property
     def problem(self) -> Problem[Domain]:
         """The problem of all records, or of those of a group."""
@@ -402,6 +411,11 @@ def plan_part(
         return translate(part, unit, neighbours, find).plan(guarantee)
     key = content, unit, neighbours
     return recall(_KEPT, key, lambda: translate(part, unit, neighbours), MAX_KEPT).plan(guarantee)
+
+
+def bare_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Query:
+    """The query of a part without any noise, for laws that plan all queries at once."""
+    return translate(part, unit, neighbours).bare(guarantee)
 
 
 MAX_KEPT = 128
@@ -586,11 +600,10 @@ def _check_finding(question: Question, first: bool) -> None:
 def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
     """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
     counted = fields.get("histograms")
-    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
-    if not found:
+    if not isinstance(counted, Mapping) or not any(map(is_found, counted.values())):
         return fields
     others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
-    if others or len(counted or ()) > 1:
+    if others or len(counted) > 1:
         raise RequestError(
             f"a histogram of found values beside {others[0] if others else 'another'} in one question",
             "it counts people in groups of its own, and each is a question",
@@ -605,7 +618,7 @@ def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]
             f"write {setting('values_per_unit', 1)}, or more: errors and the threshold grow with its square root",
             code="found-values-limit-not-given",
         )
-    by = {found[0]: FOUND}
+    by = {next(iter(counted)): FOUND}
     return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
 
 
