@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 NOISY = doctest.register_optionflag("NOISY")
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 exactly = doctest.OutputChecker.check_output
 
 
 def shape(text: str) -> str:
     """The text with every number replaced by # and spaces run together: columns may be wider."""
-    return "\n".join(" ".join(NUMBER.sub("#", line).split()) for line in text.strip().splitlines())
+    return "\n".join(" ".join(NUMBER.sub(" #", line).split()) for line in text.strip().splitlines())
 
 
 def check_output(self: Any, want: str, got: str, flags: int) -> bool:

@@ -332,7 +332,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("module", "planted"),
     [
-        ("planning/planner.py", "from gaussmith.noise import normal_integers"),
+        ("planning/planner.py", "from gaussmith.noise.gaussian import normal_integers"),
+        ("planning/planner.py", "from gaussmith.noise.keystream import pure_integers"),
         ("planning/plan.py", "def f():\n    import gaussmith.totals"),
         ("request.py", "import gaussmith.mechanism"),
         ("report/__init__.py", "import gaussmith.totals"),
@@ -344,7 +345,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("engines/addresses.py", "def f():\n    import gaussmith.engines.files"),
         ("engines/duckdb.py", "import gaussmith.engines.spark"),
         ("engines/newcomer.py", ""),
-        ("job.py", "import gaussmith.noise"),
+        ("job.py", "import gaussmith.noise.keystream"),
         ("numerics/__init__.py", "import gaussmith.domains"),
         ("newcomer.py", ""),
     ],

@@ -80,7 +80,9 @@ def test_planted_randomness_is_found(planted: str) -> None:
     assert list(draws(planted))
 
 
-@pytest.mark.parametrize("innocent", ["import numpy as np\nnp.ones(3)", "from gaussmith.noise import normal_integers"])
+@pytest.mark.parametrize(
+    "innocent", ["import numpy as np\nnp.ones(3)", "from gaussmith.noise.gaussian import normal_integers"]
+)
 def test_innocent_lines_are_left_alone(innocent: str) -> None:
     assert not list(draws(innocent))
 

@@ -297,11 +297,12 @@ def add_request_flags(parser: Parser) -> None:
 
 def add_guarantee_flags(parser: Parser) -> None:
     """Add the flags for ε and δ, or μ, or ρ."""
-    group = parser.add_argument_group("how well people are protected (one of the three)")
-    group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy")
+    group = parser.add_argument_group("how well people are protected (one of these)")
+    group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy; alone: pure ε")
     group.add_argument("--delta", metavar="D", help="far below 1 / (number of people), such as 1e-6")
     group.add_argument("--mu", metavar="M", help="μ-Gaussian differential privacy")
     group.add_argument("--rho", metavar="R", help="ρ-zero-concentrated differential privacy")
+    group.add_argument("--guess", metavar="P", help="how often a guess who is in the table may be right: 0.5 to 1")
 
 
 def guarantee_from(arguments: Namespace) -> Guarantee:

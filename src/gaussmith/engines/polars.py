@@ -253,7 +253,8 @@ class Polars:
         import narwhals as nw
 
         def first(rows: pl.DataFrame) -> pl.DataFrame:
-            return rows[first_places(rows, of, before, text, after, most)]
+            whole = rows.rechunk()  # to pick rows from many chunks takes ten times as long
+            return whole[first_places(whole, of, before, text, after, most)]
 
         native: Any = frame.to_native()
         kept = native.map_batches(first, predicate_pushdown=False, projection_pushdown=False, slice_pushdown=False)
@@ -347,9 +348,10 @@ def digest_texts(texts: pl.Series) -> npt.NDArray[np.uint64]:
     digests = (md5(text, usedforsecurity=False).digest() for text in texts.gather(long).cast(pl.Binary).to_list())
     found[long] = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2)
     short = np.flatnonzero(sizes <= SHORT_TEXT)
+    texts = texts if not len(long) else texts.gather(short)
     for start in range(0, len(short), PIECE_ROWS):
         at = short[start : start + PIECE_ROWS]
-        found[at] = _digest_short(texts.gather(at).str.join("").cast(pl.Binary).item(), sizes[at])
+        found[at] = _digest_short(texts.slice(start, PIECE_ROWS).str.join("").cast(pl.Binary).item(), sizes[at])
     return found
 
 

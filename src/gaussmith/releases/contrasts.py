@@ -16,6 +16,7 @@ from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.error_distribution import ErrorLaw, normal_width
 from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, combine
+from gaussmith.planning.pure_intervals import confidence_of, widest
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.release import nearest_group
@@ -373,11 +374,25 @@ class Contrast:
         if self.exact is None:
             return self._held_ends(width) if self.inverted else self._recovered_ends(width)
         above, below, added, covariances = self.exact
+        width = self._width_of_law(width)
         if below is None:
             half = width * float(np.sqrt(max(covariances[0, 0], 0.0)))
             return above - half, above + half
         low, high = exact_ratio(width, above, below, covariances)
         return added + low, added + high
+
+    def _width_of_law(self, width: float) -> float:
+        """The width of pure noise that is as sure as this one is by the normal law."""
+        if not self.noise.plan.guarantee.is_pure:
+            return width
+        level, top = confidence_of(width), self.top.gradient
+        if (
+            self.bottom is None
+            and top is not None
+            and all(q.fraction is not None and q.fraction[1] is None for _, q in self.top.parts)
+        ):
+            return self.noise.law_width(top, level)
+        return max(widest(noise.law, level, noise.law.numbers) for noise in self.noise.plan.pure_noises)
 
     def _held_ends(self, width: float) -> tuple[float, float]:
         """All that the answers can be within their own intervals, each of which may fail with an equal share of α.
@@ -453,7 +468,8 @@ class Contrasts:
         together = self.simultaneous if simultaneous is None else simultaneous
         if not together or len(self.each) == 1:
             return normal_width(confidence)
-        if any(each.inverted for each in self.each):
+        is_pure = self.each[0].noise.plan.guarantee.is_pure
+        if is_pure or any(each.inverted for each in self.each):
             return shared_width(normal_width(confidence), len(self.each))
         return width_of_all(confidence, self.covariance, len(self.each))
 

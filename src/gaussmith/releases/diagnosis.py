@@ -12,8 +12,9 @@ import numpy as np
 from gaussmith.checks import CONFIDENCE
 from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL
 from gaussmith.errors import counted, printable
-from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.error_distribution import width_together
 from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH, RowRule, few_rows, part_edges
+from gaussmith.releases.readout import Readout
 from gaussmith.statistics.histogram import Diagnosis
 
 if TYPE_CHECKING:
@@ -135,7 +136,10 @@ def joint_width(release: Release) -> float:
     whole = release.whole
     questions = [whole] if len(whole.plan) == 1 else list(whole)
     pieces = [piece for question in questions if is_diagnosis(question.plan) for piece in question.pieces]
-    return normal_width(SURE, sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1)
+    told = sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1
+    width = width_together(SURE, told, release.plan.guarantee.is_pure)
+    readouts = [each for piece in pieces for each in piece.readouts if isinstance(each, Readout)]
+    return max((each.width_of_law(width) for each in readouts), default=width)
 
 
 def sums_of(piece: Release, width: float) -> Sum:

@@ -28,7 +28,7 @@ TABLES: Schema = {"type": "array", "items": {"type": "object"}}
 STATED: Schema = {
     "type": "object",
     "additionalProperties": False,
-    "properties": dict.fromkeys(("epsilon", "delta", "mu", "rho"), NUMBER),
+    "properties": dict.fromkeys(("epsilon", "delta", "mu", "rho", "guess"), NUMBER),
 }
 NOT_KNOWN = "a number, or null where it is not known or has no end"
 

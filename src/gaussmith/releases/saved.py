@@ -164,6 +164,8 @@ def _column(values: list[Any], number: bool) -> Any:
 def _guarantee(plan: Plan) -> dict[str, Any]:
     """What a release satisfies; with found keys μ is that of its noise, and κ stands beside it."""
     g = plan.guarantee
+    if g.is_pure:
+        return {"epsilon": g.epsilon, "delta": 0.0}
     if not plan.pays_for_keys:
         return {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho}
     kept = {"mu_of_noise": plan.spends.mu, "keys_delta": fraction_up(plan.keys_delta)}
@@ -336,7 +338,7 @@ def metadata_of(release: Release) -> dict[str, str]:
 
     plan = release.plan
     units = sorted({rule.unit for rule in release.row_rules if rule is not None and rule.unit is not None})
-    stated = plan.guarantee.to_dict() | {"mu": plan.spends.mu}
+    stated = plan.guarantee.to_dict() | ({} if plan.guarantee.is_pure else {"mu": plan.spends.mu})
     if plan.pays_for_keys:
         stated["keys_delta"] = float(plan.keys_delta)
     found: dict[str, Any] = {

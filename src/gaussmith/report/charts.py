@@ -160,6 +160,9 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     if kind != "shape" and columns is not None:
         what, rule = f"columns with kind={kind!r}", "this picture always shows all answers"
         raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
+    if block.drawn is not None:
+        what, rule = "a picture of pure noise", "pictures show Gaussian noise beside the standard one"
+        raise PlanError(what, rule, "print the plan, which lists all errors", code="picture-of-pure-noise")
     if block.tie is None and block.shape.lift.shape[0] == 0:
         what, rule = "a picture of a public number", "it has no noise"
         raise PlanError(what, rule, "choose another question", code="picture-without-noise")
@@ -591,7 +594,8 @@ STYLE = (
 
 
 def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> str:
-    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words.
+    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words. Where a part of it
+    is for pure noise, of the part that is spent more.
 
     A page brings colours of its own; a file needs `STYLE`.
     """
@@ -610,9 +614,10 @@ def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> s
         return height - bottom - (height - bottom - top) * min(1.0, share)
 
     path, marks, free = f"{left:.1f},{up(0):.1f}", "", -math.inf
-    before = 0.0
+    before, parts = 0.0, {}
     for when, row in zip(times, history, strict=True):
-        x, spent, name = across(when), float(row["spent"]), escape(printable(str(row["id"])))
+        parts[row.get("of_pure", False)] = float(row["spent"])  # of two parts of the budget, the one that is spent more
+        x, spent, name = across(when), max(parts.values()), escape(printable(str(row["id"])))
         path += f" {x:.1f},{up(before):.1f} {x:.1f},{up(spent):.1f}"
         marks += f'<circle class="charge" cx="{x:.1f}" cy="{up(spent):.1f}" r="4"><title>{name}</title></circle>'
         wide = 7 * len(name) + 12

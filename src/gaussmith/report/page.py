@@ -45,7 +45,7 @@ from gaussmith.report.drawing import draw
 from gaussmith.report.error_bars import COEFFICIENTS_CAPTION as COEFFICIENTS
 from gaussmith.report.error_bars import coefficient_spec, error_bars
 from gaussmith.report.keys import kappa_of, promise, shown_chart, statement_notes
-from gaussmith.report.plans import noise_names
+from gaussmith.report.plans import noise_names, share_of
 from gaussmith.report.releases import MADE_UP, RELEASE_HEADER, shown_rows
 from gaussmith.report.reviewers import (
     PERSON,
@@ -70,6 +70,7 @@ from gaussmith.report.tables import (
     describe_spectrum,
     figure,
     html_table,
+    parameter_of,
     rounded,
 )
 
@@ -235,7 +236,7 @@ def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD
     if draws_line(block, columns):
         return _line_section(block, who)
     names = [printable(name) for name in drawn_names(block, columns)]
-    times = figure(1 / block.guarantee.mu, 2)
+    times = figure(block.noise_scale, 2)
     of = " and ".join(f"<b>{html.escape(name)}</b>" for name in names)
     label = (
         f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
@@ -439,11 +440,22 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("covers", "What the intervals cover", _covers(release)),
         ("keys", "Which groups are shown", _keys(release.plan)),
         ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>' if pictures else ""),
-        ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
-        ("shape", "The shape of the noise", _shape_of(pieces, columns)),
+        *_noises(release, pieces, columns),
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.query, piece.block) for piece in pieces))),
     ]
     return [each for each in sections if each[2]]
+
+
+def _noises(release: Release, pieces: Sequence[Release], columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """The noise beside the standard Gaussian's, and its shape; of pure noise its law."""
+    if release.plan.guarantee.is_pure:
+        laws = dict.fromkeys(describe_optimality(piece.block) for piece in release.plan.pieces)
+        told = (f"<p>The noise is {prose(law)}, exact on integers.</p>" for law in laws)
+        return [("noise", "The noise", "".join(told))]
+    return [
+        ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
+        ("shape", "The shape of the noise", _shape_of(pieces, columns)),
+    ]
 
 
 def _bounds_of(pieces: Sequence[Release]) -> str:
@@ -473,8 +485,8 @@ def _shares(plan: Plan) -> str:
     rows = [
         [
             printable(", ".join(named)),
-            f"{100 * (guarantee.mu / plan.guarantee.mu) ** 2:.3g} %",
-            f"{guarantee.mu:.4g}",
+            f"{100 * share_of(guarantee, plan.guarantee):.3g} %",
+            parameter_of(guarantee).partition("=")[2],
         ]
         for named, guarantee, _ in noise_names(plan)
     ]
@@ -492,7 +504,9 @@ def _header(release: Release) -> str:
     told, _, rest = _of_people(promise(plan), release).partition(". ")
     more = "".join(f"<p>{prose(line)}</p>\n" for line in (rest, *statement_notes(plan)[1:]) if line)
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
-    facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
+    facts = [*((name, f"{value:g}") for name, value in stated)]
+    if not g.is_pure:
+        facts += [("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
     if plan.pays_for_keys:
         facts[-2:] = [("μ of the noise", f"{plan.spends.mu:.4g}"), ("κ of keys", f"{kappa_of(plan):.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{prose(value)}</dd></div>" for name, value in facts)

@@ -25,7 +25,7 @@ from gaussmith.releases.table import (
 )
 from gaussmith.releases.table import LUCKY as LUCKY_NOTE
 from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
-from gaussmith.report.keys import statement_notes
+from gaussmith.report.keys import guess_of, statement_notes
 from gaussmith.report.tables import (
     MAX_ROWS,
     decimals,
@@ -300,7 +300,8 @@ def release_notes(release: Release) -> list[str]:
     shown = [piece for piece in release.plan.pieces if not {*release.names}.isdisjoint(piece.names)]
     undeclared = dict.fromkeys(piece.domain.words.undeclared for piece in shown)
     notes += [text for text in undeclared if text]
-    return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
+    stated = [*statement_notes(release.plan), f"protects {release.plan.protects}", guess_of(release.plan)]
+    return [*stated, *notes, *_charged(release)]
 
 
 def _charged(release: Release) -> list[str]:

@@ -163,8 +163,13 @@ def describe_optimality(block: Block) -> str:
     """
     if block.lender is not None:
         return "judged with all answers together"
+    if block.drawn is not None:
+        return PURE_LAWS[block.drawn.norm]
     return describe_factor(block.optimality)
 
+
+PURE_LAWS = {"1": "two-sided geometric (Laplace)", "max": "uniform in a cube of random size"}
+"""What is said of noise of a pure ε, whose least size is not known."""
 
 ON_REQUEST = "certificate on request: plan.optimality, or gaussmith plan --certificate FILE"
 """What is said instead where the lower bound would take longer than the plan."""
@@ -302,13 +307,18 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
     delta = guarantee.delta
     large = delta is not None and delta > LARGE_DELTA
     warning = [f"δ = {delta:g} promises little: keep it far below 1 / (number of people)"] if large else []
-    epsilon, mu = guarantee.epsilon, guarantee.mu
-    if epsilon > LARGE_EPSILON if epsilon is not None else mu > LARGE_MU:
-        stated = f"μ = {mu:g}" if epsilon is None else f"ε = {epsilon:g}"
-        right = math.ceil(5000 * (1 + math.erf(mu / math.sqrt(8)))) / 100
+    epsilon = guarantee.epsilon
+    if epsilon > LARGE_EPSILON if epsilon is not None else guarantee.mu > LARGE_MU:
+        stated = f"μ = {guarantee.mu:g}" if epsilon is None else f"ε = {epsilon:g}"
+        right = math.ceil(10000 * guarantee.guess_bound) / 100
         often = f"up to {right:g} % of the time" if right < 100 else "nearly always"
         warning.append(f"{stated} hardly protects: guessing whether a person is in the data may be right {often}")
     return [str(guarantee), *warning]
+
+
+def parameter_of(guarantee: Guarantee) -> str:
+    """What noise is drawn from: μ, or a pure ε."""
+    return f"ε={float(guarantee.pure_epsilon):.4g}" if guarantee.is_pure else f"μ={guarantee.mu:.4g}"
 
 
 def counted_in(block: Block) -> str:
@@ -384,7 +394,7 @@ def block_notes(
         lead += "planned together, " if block.whole is not None and block.tie is None else ""
         noise = "the noise is " if block.tie is None else "one noise for everything asked, "
         optimal = lead + noise + (judged or (describe_optimality(block) if block.is_bound_quick else ON_REQUEST))
-    of_group = [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else []
+    of_group = [f"noise in each group: {parameter_of(block.guarantee)}"] if finds else []
     kept = of_group or guarantee_notes(guarantee or block.guarantee)
     undeclared = [text for text in (block.domain.words.undeclared,) if text]
     return [*_unit_notes(block, rows), optimal, *kept, f"protects {protected or block.protects}", *undeclared]
@@ -492,7 +502,8 @@ def guarantee_html(guarantee: Guarantee) -> str:
     """A guarantee in numbers and in plain words."""
     stated = {"ε": guarantee.epsilon, "δ": guarantee.delta}
     rows = [(name, f"{value:.12g}") for name, value in stated.items() if value is not None]
-    rows += [("μ", f"{guarantee.mu:.4g}"), ("ρ", f"{guarantee.rho:.4g}")]
+    if not guarantee.is_pure:
+        rows += [("μ", f"{guarantee.mu:.4g}"), ("ρ", f"{guarantee.rho:.4g}")]
     return framed(html_table(("guarantee", ""), rows, left=1) + paragraph(guarantee.describe()))
 
 

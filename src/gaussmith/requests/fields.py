@@ -30,7 +30,10 @@ PERIODS = ("day", "week", "month", "quarter", "year")
 MEANS_OF = ("rows", "units")
 """What means are over."""
 
-STATED = ("epsilon", "delta", "mu", "rho")
+NOISES = ("gaussian", "pure", "least")
+"""The laws of noise that may be asked for."""
+
+STATED = ("epsilon", "delta", "mu", "rho", "guess")
 """The fields of a guarantee."""
 
 PRIVATE = "private"
@@ -431,9 +434,18 @@ class RequestFields(Fields):
              "keys", often=True),
     ))  # fmt: skip
     guarantee: Guarantee = field(default=None, metadata=entry(  # type: ignore[assignment]  # refused in words
-        "how well people are protected: epsilon and delta, or mu, or rho", "Guarantee(epsilon=1, delta=1e-6)",
-        {**table(dict.fromkeys(STATED, POSITIVE)),
-         "oneOf": [{"required": ["epsilon", "delta"]}, {"required": ["mu"]}, {"required": ["rho"]}]},
+        "how well people are protected: epsilon and delta, epsilon alone, mu, rho, or guess",
+        "Guarantee(epsilon=1, delta=1e-6)",
+        {**table({**dict.fromkeys(STATED, POSITIVE), "delta": {"type": "number", "minimum": 0}}),
+         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")],
+         "dependencies": {"delta": ["epsilon"]}},
+    ))  # fmt: skip
+    noise: str | None = field(default=None, metadata=entry(
+        'the law of the noise: "gaussian"; "pure", with ε alone and δ = 0; or "least", the one with less error. '
+        "Gaussian by default, pure where ε is stated alone",
+        '"least"', {"enum": list(NOISES)},
+        Flag("noise", "LAW", "gaussian (default), pure (ε alone, δ = 0), or least: the one with less error"),
+        read="read_noise",
     ))  # fmt: skip
     neighbours: str = field(default=ADD_REMOVE, metadata=entry(
         "add-remove: the number of people is secret; replace-one: it is public", '"add-remove"',

@@ -19,6 +19,7 @@ from gaussmith.notations import setting
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.requests.noise_laws import refuse_stages
 from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget, values_in
 from gaussmith.requests.readers import is_found, is_private, read_medians, read_quantiles, read_truth, without
 
@@ -38,6 +39,8 @@ ROWS = ("where", "columns", "person_columns")
 def plan_private(request: Request) -> tuple[Plan | None, Fraction]:
     """The plan of a request in stages, None without; and the share of those who are clipped."""
     bounds, cells = private_columns(request), private_cells(request)
+    if bounds or cells or request.keys_first:
+        refuse_stages(request)
     if read_truth("keys_first", request.keys_first):
         from gaussmith.requests.keys_first import plan_keys_first
 

@@ -30,7 +30,7 @@ from gaussmith.requests.bins import (
     is_binned,
     read_bins,
 )
-from gaussmith.requests.fields import MEANS_OF, PRIVATE, STATED, QuestionFields, entries_of
+from gaussmith.requests.fields import MEANS_OF, NOISES, PRIVATE, STATED, QuestionFields, entries_of
 from gaussmith.statistics.asking import check_regression
 
 EXAMPLE = ["good", "fair", "poor"]
@@ -431,6 +431,14 @@ def _column(given: Any, usual: str) -> str:
 def is_plain(value: Any) -> bool:
     """Whether this is a number that a request file can hold."""
     return isinstance(value, int | float) and is_number(value)
+
+
+def read_noise(which: str, noise: Any) -> str | None:
+    """The law of the noise, if one is asked for."""
+    if noise is not None and noise not in NOISES:
+        rule = f"it must be one of: {', '.join(NOISES)}"
+        raise wrong_value(which, noise, rule, "least", code="unknown-noise")
+    return None if noise is None else str(noise)
 
 
 def read_guarantee(given: Any) -> Guarantee:

@@ -21,12 +21,14 @@ from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
 from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
+from gaussmith.planning.pure_noise import drawn_after, plan_pure
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described, usual
+from gaussmith.requests.noise_laws import plan_by_law, refuse_found
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
@@ -34,6 +36,7 @@ from gaussmith.requests.readers import (
     misplaced,
     read_guarantee,
     read_missing,
+    read_noise,
     read_toml,
     read_unit,
     refuse_paths,
@@ -44,6 +47,7 @@ from gaussmith.requests.readers import (
 from gaussmith.requests.translation import (
     Part,
     ask_found_values,
+    bare_part,
     check_found,
     found_parts,
     merge,
@@ -71,7 +75,8 @@ CLOSE = 1e-6
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
     """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
 
-    Errors fall as 1/μ, so one plan nearly tells it; plans are made anew until the errors are kept and hardly more.
+    Errors fall as 1/μ, or as 1/ε under pure ε, so one plan nearly tells it; plans are made anew until the errors are
+    kept and hardly more.
     """
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
@@ -85,9 +90,11 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     if any(limit is not None for limit in _limits(request)):
         what, rule = "targets beside error_at_most", "both say how large an error may be"
         raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
-    mu = request.guarantee.mu * _excess(request, wanted, rows)
+    asked = request.guarantee
+    by_epsilon = request.plan.guarantee.is_pure
+    mu = (float(asked.epsilon or 0) if by_epsilon else asked.mu) * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
-        stated = _as_stated(request.guarantee, mu * (1 + CLOSE / 2), wanted)
+        stated = _as_stated(asked, mu * (1 + CLOSE / 2), wanted, by_epsilon)
         excess = _excess(replace(request, guarantee=stated), wanted, rows)
         if 1 - CLOSE <= excess <= 1:
             return stated
@@ -142,9 +149,11 @@ def divided_names(question: Plan) -> set[str]:
     }
 
 
-def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) -> Guarantee:
-    """A guarantee of at least this μ in the form that was stated: ε at the same δ, ρ, or μ itself."""
+def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float], by_epsilon: bool) -> Guarantee:
+    """A guarantee of at least this μ, or this ε, in the form that was stated: ε at the same δ, ρ, or μ itself."""
     try:
+        if by_epsilon:
+            return Guarantee(epsilon=mu, delta=None if guarantee.is_pure else guarantee.delta)
         least = Guarantee(mu=mu)
         if guarantee.stated_rho is not None:
             return Guarantee(rho=least.rho)
@@ -201,6 +210,7 @@ class Request(RequestFields):
         fill_absent(self)
         object.__setattr__(self, "notation", notation())
         object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
+        object.__setattr__(self, "noise", read_noise("noise", self.noise))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
@@ -292,39 +302,45 @@ class Request(RequestFields):
         return self._planned(questions, clipped)
 
     def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
-        """The plan of these questions, which state their limits."""
+        """The plan of these questions, which state their limits, with the law of noise that is asked for."""
         check_found(questions, self.neighbours, self.keys_delta)
+        return plan_by_law(self, partial(self._planned_at, questions, clipped))
+
+    def _planned_at(self, questions: Sequence[Question], clipped: Fraction, whole: Guarantee) -> Plan:
+        """The same under this guarantee, whatever law its noise has."""
         if diagnosed := self.diagnose is not False and read_diagnose(self.diagnose):
-            queries, slots = self._diagnosed(questions, None if diagnosed is True else diagnosed, float(clipped))
+            only = None if diagnosed is True else diagnosed
+            queries, slots = self._diagnosed(questions, only, float(clipped), whole)
         elif any(question.finds for question in questions):
-            queries, slots = self._finding(questions)
+            refuse_found(whole)
+            queries, slots = self._finding(questions, whole)
         else:
-            queries, slots = self._together(questions, self.guarantee, _are_shared(questions))
+            queries, slots = self._together(questions, whole, _are_shared(questions))
         about = cast("About | None", self.about)
-        made = Plan(self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=about)
+        made = Plan(whole, self.neighbours, tuple(queries), tuple(slots), about=about)
         if not made.noises:
             raise refused_count()
         return made.certified()
 
     def _diagnosed(
-        self, questions: Sequence[Question], only: Sequence[str] | None, clipped: float
+        self, questions: Sequence[Question], only: Sequence[str] | None, clipped: float, whole: Guarantee
     ) -> tuple[list[Query], list[Slot]]:
         """The queries of the questions, and of a diagnosis for this share of the guarantee."""
         checks = check_parts(questions, self.unit, only)
-        guarantee, sliver = split_sliver(self.guarantee, clipped)
+        guarantee, sliver = split_sliver(whole, clipped)
         queries, slots = self._together(questions, guarantee, _are_shared(questions))
         slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
         slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
         return beside(queries, partial(self._tied, checks, [{0}] * len(checks), sliver), clipped), slots
 
-    def _finding(self, questions: Sequence[Question]) -> tuple[list[Query], list[Slot]]:
+    def _finding(self, questions: Sequence[Question], whole: Guarantee) -> tuple[list[Query], list[Slot]]:
         """The queries of questions of which some find keys, each of these at its share of the guarantee and of κ."""
         finding = [question for question in questions if question.finds]
         declared = [question for question in questions if not question.finds]
         others = sum(question.share or 1.0 for question in declared)
         shares = [question.share or 1.0 for question in finding]
-        own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
-        queries, slots = self._together(declared, rest or self.guarantee, _are_shared(questions))
+        own, rest, kappas = split_found(whole, shares, others, self.keys_delta)
+        queries, slots = self._together(declared, rest or whole, _are_shared(questions))
         places = dict(zip(declared, slots, strict=True))
         for which, question in enumerate(finding):
             found = found_parts(question, self.unit, never_missing_in(question, self.source))
@@ -368,7 +384,7 @@ class Request(RequestFields):
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
         for i, parts in enumerate(own):
-            made = self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee))
+            made = drawn_after(queries, self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee)))
             queries += made[: len(parts)]
             people += made[len(parts) :]
         return placed_again(queries, people)
@@ -386,8 +402,11 @@ class Request(RequestFields):
 
         if not parts:
             return []
-        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
+        if guarantee.is_pure:
+            bare = [bare_part(part, self.unit, guarantee, self.neighbours) for part in parts]
+            return plan_pure(bare, [worth * scale for scale in scales_of(bare, asking)], guarantee, limits)
+        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limited = any(limits)
         if len(alone) == 1 and not limited and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with

@@ -32,7 +32,7 @@ from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
-from gaussmith.planning.query import Query, query_filtered, query_groups, query_public
+from gaussmith.planning.query import UNTOLD, Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
@@ -373,6 +373,15 @@ class Translated:
         query = Query(self._plan_block(guarantee), guarantee, self.problem.neighbours)
         return query_filtered(query, self.neighbours, self._plan_block) if self.filtered else query
 
+    def bare(self, guarantee: Guarantee) -> Query:
+        """The query of the part without any noise: what is asked, and how rows are read."""
+        made, problem = self.made, self.problem
+        problem.domain.check(problem)
+        given = problem.domain.substitutes(problem.features, self.missing)
+        stand_ins = given if made.stand_ins is None else made.stand_ins
+        block = Block(problem, made.answers, guarantee, UNTOLD, stand_ins)
+        return Query(block, guarantee, self.neighbours, self.groups, self.row_rule)
+
     @cached_property
     def problem(self) -> Problem[Domain]:
         """The problem of all records, or of those of a group."""
@@ -402,6 +411,11 @@ def plan_part(
         return translate(part, unit, neighbours, find).plan(guarantee)
     key = content, unit, neighbours
     return recall(_KEPT, key, lambda: translate(part, unit, neighbours), MAX_KEPT).plan(guarantee)
+
+
+def bare_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Query:
+    """The query of a part without any noise, for laws that plan all queries at once."""
+    return translate(part, unit, neighbours).bare(guarantee)
 
 
 MAX_KEPT = 128
