@@ -351,11 +351,16 @@ def _release_pure(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
 
 
 def _read_pure(query: Query, lifted: Words | list[Integers], noise: npt.NDArray[Any]) -> Array:
-    """The features of the lifted integers of every group with noise: integers of any size until they are read."""
+    """The features of the lifted integers of every group with noise."""
     block = query.block
+    return block.shape.features.times_rows(add_pure(lifted, noise).astype(float) / block.grid.scale)
+
+
+def add_pure(lifted: Words | list[Integers], noise: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Exact integers with pure noise, one group each: of any size, as noise of a small ε has wide tails."""
     if not (isinstance(lifted, np.ndarray) and noise.dtype != object and _fits_words(lifted) and _fits_words(noise)):
         lifted = np.array([[int(y) for y in each] for each in lifted], dtype=object).reshape(noise.shape)
-    return block.shape.features.times_rows((lifted + noise).astype(float) / block.grid.scale)
+    return np.asarray(lifted + noise)
 
 
 def _fits_words(numbers: npt.NDArray[Any]) -> bool:

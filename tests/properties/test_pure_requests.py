@@ -128,7 +128,7 @@ def test_a_person_with_several_values_is_noticed_where_one_was_planned(
     from gaussmith.domains import pure_strategies
 
     ask = WholeAsk((Asked(HISTOGRAM, groups=4, most=values),), True, "add-remove")
-    plant(monkeypatch, pure_strategies._largest_marks, "reverse=True)[:k]", "reverse=True)[:1]")
+    plant(monkeypatch, pure_strategies._largest_marks, "[n - k :]", "[n - 1 :]")
     assert is_noticed(ask) == (values > 1)
 
 

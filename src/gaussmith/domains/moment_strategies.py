@@ -21,8 +21,7 @@ from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.exact import Array
-from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.matrices import Bordered, Dense, Matrix
+from gaussmith.numerics.matrices import Dense
 from gaussmith.numerics.solver import SolverView, climb, products
 
 if TYPE_CHECKING:
@@ -307,8 +306,8 @@ def read_moments(problem: Problem[Moments], name: str, lift: Lift) -> Strategy:
     rows = coded_rows(problem)
     counted = len(rows) > problem.features.size
     decode = _decode(domain, lift, rows)
-    check_lost(decode, decode @ matrix.dense() - rows)
-    return Strategy(name, matrix, _structured(decode, matrix), counted)
+    check_lost(decode, decode @ matrix.matrix - rows)
+    return Strategy(name, matrix, Dense(decode), counted)
 
 
 def coded_rows(problem: Problem[Moments]) -> Array:
@@ -326,36 +325,19 @@ def coded_rows(problem: Problem[Moments]) -> Array:
     return np.vstack([rows, np.append(np.zeros(domain.dimension), 1.0)])
 
 
-def _matrix(domain: Moments, lift: Lift) -> Matrix:
+def _matrix(domain: Moments, lift: Lift) -> Dense:
     """Rows of single coordinates first, then those of the block."""
     asked = np.flatnonzero(lift.alone)
-    size, width = len(lift.block), domain.dimension + 1
-    index = np.concatenate([asked, np.zeros(size, np.int64)]).astype(np.int64)
-    inner = np.concatenate([lift.alone[asked], np.zeros(size)])
-    border = np.concatenate([np.zeros(len(asked)), lift.block[:, -1]])
-    at = np.arange(len(asked), len(asked) + size)
-    return Headed(Bordered(index, inner, border, width), at, domain.squares, lift.block[:, :-1])
+    rows = np.zeros((len(asked) + len(lift.block), domain.dimension + 1))
+    rows[np.arange(len(asked)), asked] = lift.alone[asked]
+    rows[len(asked) :, [*domain.squares, domain.dimension]] = lift.block
+    return Dense(rows)
 
 
 def _decode(domain: Moments, lift: Lift, rows: Array) -> Array:
     asked = np.flatnonzero(lift.alone)
     block = rows[:, [*domain.squares, domain.dimension]] @ np.linalg.pinv(lift.block, rcond=1e-13)
     return np.hstack([rows[:, asked] / lift.alone[asked], block])
-
-
-def _structured(decode: Array, lift: Matrix) -> Matrix:
-    """The same without the zeros, where every feature reads one coordinate alone or the block alone."""
-    assert isinstance(lift, Headed)
-    alone = lift.shape[0] - len(lift.at)
-    single, block = decode[:, :alone], decode[:, alone:]
-    reads_block = block.any(axis=1)
-    if single[reads_block].any() or (np.count_nonzero(single, axis=1) > 1).any() or not len(lift.at):
-        return Dense(decode)
-    index = np.where(reads_block, 0, np.abs(single).argmax(axis=1)) if alone else np.zeros(len(decode), np.int64)
-    inner = np.where(reads_block, 0.0, single[np.arange(len(decode)), index]) if alone else np.zeros(len(decode))
-    rest = Bordered(index.astype(np.int64), inner, block[:, -1].copy(), decode.shape[1])
-    at = np.flatnonzero(reads_block)
-    return Headed(rest, at, np.arange(alone, decode.shape[1] - 1), block[at, :-1])
 
 
 # The shape of values, squares and products where a record is replaced and the number of records is public.

@@ -104,10 +104,7 @@ class Split:
         >>> Split(Fraction(1)).bits, Split(Fraction(1, 2**52)).bits
         (0, 44)
         """
-        bits = 0
-        while self.rate * (1 << bits) <= FINEST:
-            bits += 1
-        return bits
+        return int(FINEST / self.rate).bit_length()
 
     @cached_property
     def of_quotient(self) -> Fraction:

@@ -24,7 +24,7 @@ from gaussmith.papers.ball import Ball
 from gaussmith.papers.clipping import clipped, gaussian_data
 from gaussmith.papers.contributions import bounded_contribution
 from gaussmith.papers.correlated_noise import correlated
-from gaussmith.papers.entry import Entry, claim
+from gaussmith.papers.entry import Entry
 from gaussmith.papers.gaussian import GaussianData
 from gaussmith.papers.gaussian_mechanisms import analytic, classic, elliptical
 from gaussmith.papers.lecture import slides
@@ -299,8 +299,8 @@ def compare(
     >>> found["rank-one singular (R1SMG)"].sound
     'no'
     """
-    guarantee = guarantee if guarantee is not None else claim(epsilon, delta)
-    if guarantee.epsilon is None or guarantee.delta is None:
+    guarantee = guarantee if guarantee is not None else Guarantee(epsilon=epsilon, delta=delta)
+    if guarantee.epsilon is None or not guarantee.delta:
         what = f"guarantee {guarantee}"
         rule = "published mechanisms are compared at an ε and a δ, because their theorems are stated for both"
         remedy = "write epsilon=1, delta=1e-6"

@@ -72,21 +72,28 @@ def diagnosis_legend(release: Release) -> list[str]:
 
 def cell_rules(rule: RowRule, cells: int) -> list[str]:
     """Who is counted in each cell of a diagnosis, in a few words."""
-    kind, column = rule.features[0]
-    every, some_group = _groups_in_words(rule)
+    kind = rule.features[0][0]
     if kind == CHECKED_GROUPS:
         limit = rule.groups_per_unit
         most = counted(limit, "group")
         within = [f"people with more, and at most {most}"] if limit > 1 else []
         return ["people in 1 group", *within, f"people in more than {most}"]
     if kind == CHECKED_ROWS:
+        every, some_group = _groups_in_words(rule)
         limit = rule.rows_per_unit or 1
         few, rows = counted(few_rows(limit), "row"), counted(limit, "row")
         more = f"people with more than that, and at most {rows}{every}"
         return [f"people with at most {few}{every}", more, f"people with more than {rows}{some_group}"]
+    return _bounds_rules(rule, cells > BOTH)
+
+
+def _bounds_rules(rule: RowRule, several: bool) -> list[str]:
+    """The same of the parts within bounds and beyond; a person may have values in `several`."""
+    kind, column = rule.features[0]
+    every, some_group = _groups_in_words(rule)
     cut = rule.cut_of(column)
     assert cut is not None and cut.ends is not None
-    edges, several = [_number(edge) for edge in part_edges(*cut.ends)], cells > BOTH
+    edges = [_number(edge) for edge in part_edges(*cut.ends)]
     what = f"a total of {column}" if kind == CHECKED_TOTAL else f"all {column}" if several else column
     some = f"a total of {column}" if kind == CHECKED_TOTAL else column
     inside = [f"people with {what} between {low} and {high}{every}" for low, high in pairwise(edges)]

@@ -171,17 +171,15 @@ def limit_notes(release: Release) -> list[str]:
     shown = {*release.names}
     pieces = [piece for piece in release.pieces if piece.own_rule is not None and not shown.isdisjoint(piece.names)]
     counted = dict.fromkeys(name for piece in pieces for name in row_counts(piece) if name in shown)
-    found: dict[tuple[str, float, float], list[str]] = {}
-    for of, column, low, high in dict.fromkeys(
-        each for piece in pieces for each in _bounds(piece, release.view.answer)
-    ):
-        found.setdefault((of, low, high), []).append(column)
-    lines = [f"{', '.join(counted)} is of rows"] if counted else []
+    found: dict[tuple[str, float, float], dict[str, None]] = {}
+    for of, column, low, high in (each for piece in pieces for each in _bounds(piece, release.view.answer)):
+        found.setdefault((of, low, high), {})[column] = None
     told = [
-        f"{of}{_some(names)} {'is' if len(names) == 1 else 'are'} clipped to [{low:,.12g}, {high:,.12g}]"
+        f"{of}{_some([*names])} {'is' if len(names) == 1 else 'are'} clipped to [{low:,.12g}, {high:,.12g}]"
         for (of, low, high), names in found.items()
     ]
-    return [*lines, _some(told)] if told else lines
+    lines = [f"{', '.join(counted)} is of rows" if counted else "", _some(told)]
+    return [line for line in lines if line]
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -194,13 +192,13 @@ def _bounds(piece: Release, answer: str | None) -> list[tuple[str, str, float, f
     rule = query.row_rule
     if rule is None or rule.is_counted or rule.counts_marks or any(kind == VECTOR for kind, _ in rule.features):
         return []
-    asked = read_by(piece.plan, answer)
-    return [
-        ("a total of " if of == "total" else "", column, low, high)
-        for i, pair in enumerate(bounds_of(query))
-        if pair is not None and pair[0][0] and (asked is None or i in asked) and truth_of(rule, pair[0][0]) is None
-        for (column, of), (low, high) in [pair]
-    ]
+    asked, found = read_by(piece.plan, answer), []
+    for i, pair in enumerate(bounds_of(query)):
+        if pair is not None and (asked is None or i in asked):
+            (column, of), (low, high) = pair
+            if column and truth_of(rule, column) is None:
+                found.append(("a total of " if of == "total" else "", column, low, high))
+    return found
 
 
 # Why an answer is unknown: what the noise hides. It depends on the kind of answer and on names, never on data.

@@ -20,7 +20,7 @@ from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.noise_laws import refuse_stages
-from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget
+from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget, values_in
 from gaussmith.requests.readers import is_found, is_private, read_medians, read_quantiles, read_truth, without
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _check(request: Request, columns: list[str]) -> None:
         raise _apart("private bins by groups", "cells are found for everybody, and groups may lie elsewhere")
     if private_columns(request):
         raise _apart("private bins beside private bounds", "each is learned in stages of its own")
-    if any(is_found(each) for each in _values(request.histograms)):
+    if any(map(is_found, values_in(request.histograms))):
         raise _apart("private bins beside found keys", "found keys are a stage of their own")
     if request.unit is not None and not request.person_columns:
         name = columns[0]
@@ -164,10 +164,6 @@ def _check(request: Request, columns: list[str]) -> None:
 
 def _names(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Mapping) or is_list(given) else []
-
-
-def _values(given: Any) -> list[Any]:
-    return list(given.values()) if isinstance(given, Mapping) else []
 
 
 def _apart(what: str, rule: str) -> RequestError:

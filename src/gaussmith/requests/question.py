@@ -407,14 +407,12 @@ def questions_apart(request: Fields) -> list[dict[str, Any]]:
     limit = request.values_per_unit
     columns = [column for field, column, _ in counted if field == "histograms"]
     for field, column, values in counted:
-        own = {**none, field: {column: values}, "name": column, "values_per_unit": limit}
-        if field == "proportions" and column in columns:
-            own["name"] = f"{column} shares"
+        name = f"{column} shares" if field == "proportions" and column in columns else column
+        own = {**none, field: {column: values}, "name": name, "values_per_unit": limit}
         if not is_found(values):
-            own |= {"count": count, "weights": "equal"}
+            fits = min(limit, len(values)) if isinstance(limit, int) and limit <= longest else limit
+            own |= {"count": count, "weights": "equal", "values_per_unit": fits}
             count = False
-            if isinstance(limit, int) and limit <= longest:
-                own["values_per_unit"] = min(limit, len(values))
         apart.append(own)
     return apart
 

@@ -307,40 +307,57 @@ class Request(RequestFields):
         return plan_by_law(self, partial(self._planned_at, questions, clipped))
 
     def _planned_at(self, questions: Sequence[Question], clipped: Fraction, whole: Guarantee) -> Plan:
-        guarantee, checks = whole, []
-        if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
-            checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
-            guarantee, sliver = split_sliver(whole, float(clipped))
-        finding = [i for i, question in enumerate(questions) if question.finds]
-        if finding:
+        """The same under this guarantee, whatever law its noise has."""
+        if diagnosed := self.diagnose is not False and read_diagnose(self.diagnose):
+            only = None if diagnosed is True else diagnosed
+            queries, slots = self._diagnosed(questions, only, float(clipped), whole)
+        elif any(question.finds for question in questions):
             refuse_found(whole)
-            shares = [questions[i].share or 1.0 for i in finding]
-            others = sum(question.share or 1.0 for question in questions if not question.finds)
-            own, rest, kappas = split_found(whole, shares, others, self.keys_delta)
-            guarantee = rest or whole
-        queries, places = self._together(questions, guarantee)
-        for which, i in enumerate(finding):
-            found = found_parts(questions[i], self.unit, never_missing_in(questions[i], self.source))
-            places[i] = slot_of(questions[i], found, [(len(queries) + k, part) for k, part in enumerate(found)])
-            queries += plan_found(questions[i], found, self.unit, own[which], kappas[which], which)
-        slots = [places[i] for i in range(len(questions))]
-        if checks:
-            slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
-            slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
-            diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
-            queries = beside(queries, diagnose, float(clipped))
+            queries, slots = self._finding(questions, whole)
+        else:
+            queries, slots = self._together(questions, whole, _are_shared(questions))
         about = cast("About | None", self.about)
         made = Plan(whole, self.neighbours, tuple(queries), tuple(slots), about=about)
         if not made.noises:
             raise refused_count()
         return made.certified()
 
-    def _together(self, questions: Sequence[Question], guarantee: Guarantee) -> tuple[list[Query], dict[int, Slot]]:
-        """The queries of the questions about declared groups, or none, and where the answers of each are in them."""
-        declared = {i: question for i, question in enumerate(questions) if not question.finds}
-        own = {i: parts_of(question, never_missing_in(question, self.source)) for i, question in declared.items()}
-        owners, parts = [i for i, each in own.items() for _ in each], [part for each in own.values() for part in each]
-        if any(question.share is not None for question in questions):
+    def _diagnosed(
+        self, questions: Sequence[Question], only: Sequence[str] | None, clipped: float, whole: Guarantee
+    ) -> tuple[list[Query], list[Slot]]:
+        """The queries of the questions, and of a diagnosis for this share of the guarantee."""
+        checks = check_parts(questions, self.unit, only)
+        guarantee, sliver = split_sliver(whole, clipped)
+        queries, slots = self._together(questions, guarantee, _are_shared(questions))
+        slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
+        slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
+        return beside(queries, partial(self._tied, checks, [{0}] * len(checks), sliver), clipped), slots
+
+    def _finding(self, questions: Sequence[Question], whole: Guarantee) -> tuple[list[Query], list[Slot]]:
+        """The queries of questions of which some find keys, each of these at its share of the guarantee and of κ."""
+        finding = [question for question in questions if question.finds]
+        declared = [question for question in questions if not question.finds]
+        others = sum(question.share or 1.0 for question in declared)
+        shares = [question.share or 1.0 for question in finding]
+        own, rest, kappas = split_found(whole, shares, others, self.keys_delta)
+        queries, slots = self._together(declared, rest or whole, _are_shared(questions))
+        places = dict(zip(declared, slots, strict=True))
+        for which, question in enumerate(finding):
+            found = found_parts(question, self.unit, never_missing_in(question, self.source))
+            places[question] = slot_of(question, found, [(len(queries) + k, part) for k, part in enumerate(found)])
+            queries += plan_found(question, found, self.unit, own[which], kappas[which], which)
+        return queries, [places[question] for question in questions]
+
+    def _together(
+        self, questions: Sequence[Question], guarantee: Guarantee, are_shared: bool
+    ) -> tuple[list[Query], list[Slot]]:
+        """The queries of questions about declared groups, or none, and where the answers of each are in them.
+
+        Each question has its share of the guarantee if these `are_shared`; else all are planned together.
+        """
+        own = [parts_of(question, never_missing_in(question, self.source)) for question in questions]
+        owners, parts = [i for i, each in enumerate(own) for _ in each], [part for each in own for part in each]
+        if are_shared:
             at = {part: (k, part) for k, part in enumerate(parts)}
             queries = self._shared(questions, own, guarantee)
         else:
@@ -348,10 +365,11 @@ class Request(RequestFields):
             united = [unite([parts[k] for k in members]) for members in sets]
             at = {parts[k]: (j, united[j]) for j, members in enumerate(sets) for k in members}
             queries = self._tied(united, [{owners[k] for k in members} for members in sets], guarantee)
-        return queries, {i: slot_of(questions[i], each, [at[part] for part in each]) for i, each in own.items()}
+        slots = [slot_of(*each, [at[part] for part in each[1]]) for each in zip(questions, own, strict=True)]
+        return queries, slots
 
     def _shared(
-        self, questions: Sequence[Question], own: Mapping[int, Sequence[Part]], guarantee: Guarantee
+        self, questions: Sequence[Question], own: Sequence[Sequence[Part]], guarantee: Guarantee
     ) -> list[Query]:
         """The queries of the parts of each question, at the share of the guarantee that was given for it.
 
@@ -361,11 +379,11 @@ class Request(RequestFields):
         def is_public(part: Part) -> bool:
             return plan_part(part, self.unit, guarantee, self.neighbours).is_public
 
-        noisy = [i for i in own if self.neighbours == ADD_REMOVE or not all(map(is_public, own[i]))]
+        noisy = [i for i, each in enumerate(own) if self.neighbours == ADD_REMOVE or not all(map(is_public, each))]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i, parts in own.items():
+        for i, parts in enumerate(own):
             made = drawn_after(queries, self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee)))
             queries += made[: len(parts)]
             people += made[len(parts) :]
@@ -432,6 +450,11 @@ class Request(RequestFields):
             remedy = f"write {setting('question')} with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
+
+
+def _are_shared(questions: Sequence[Question]) -> bool:
+    """Whether some question says its share of the guarantee."""
+    return any(question.share is not None for question in questions)
 
 
 def _check_keys(fields: Mapping[str, Any]) -> None:

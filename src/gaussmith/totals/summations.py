@@ -61,7 +61,7 @@ def open_summation(rule: RowRule) -> Callable[[Source, Query, RowRule, Derivatio
         return open_tables if rule.features[0][0] == TABLED else open_number
     if rule.histogram is None:
         return _open_people
-    return open_tables if rule.by else _open_histogram
+    return open_tables if rule.by or rule.unit is None else _open_histogram
 
 
 def _open_people(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Summation:
@@ -109,10 +109,6 @@ def _features(
 
 def _open_histogram(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Histogram:
     assert rule.histogram is not None
-    if source.names is None:
-        raise SourceError(
-            "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
-        )
     added = Contribution((), rule.unit)
     labels, cut = _values(query.block.domain), rule.cut_of(rule.histogram)
     if cut is None:
