@@ -97,7 +97,7 @@ LIBRARIES = (
             ("`tools.histogram(…, bins=…)`", "`histograms`, with bins or declared values"),
         ),
         (
-            "It adds Laplace and geometric noise for pure ε, which is smaller than any Gaussian noise for one number or for disjoint groups at (1, 1e-6), and grows faster with the number of answers. If you need one number, and nothing else ever, stay there.",
+            "It adds Laplace and geometric noise for pure ε. State `epsilon` without `delta` for the same guarantee here: one noise then serves all numbers of a request.",
             'It divides means by the exact number of people, which it takes for public; ours is secret. `neighbours="replace-one"` makes it public here too.',
             "Its noise is made with floating-point numbers, and known attacks on them apply. A person with many rows is not protected: there is no unit.",
         ),
@@ -232,7 +232,7 @@ def page() -> str:
         table(),
         "",
         "OpenDP, Tumult and PipelineDP add Gaussian noise here. diffprivlib and SmartNoise add Laplace noise for pure "
-        "ε, which is smaller for single numbers and disjoint groups. More jobs, with Laplace noise and times: "
+        "ε, as `guarantee = { epsilon = 1 }` does here. More jobs, with such noise and times: "
         "[how it compares](compared.md).",
         "",
         "## The five jobs in Gaussmith",

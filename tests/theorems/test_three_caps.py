@@ -6,6 +6,7 @@ one may be Gaussian noise as it is. The value of a tree is sup P(S) − x Q(S) o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -176,3 +177,36 @@ def test_a_rest_that_moves_between_noise_and_pure_epsilon_breaks_the_guarantee()
 
     assert gain(noise) == pytest.approx(delta, rel=1e-4)
     assert gain(either) > 1.8 * delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "E", "K"), [(1.0, 0.2, 0.4, 0.1), (0.6, 0.3, 0.3, 0.25)])
+def test_other_tools_and_keys_in_a_full_ledger_with_a_pure_part(
+    tmp_path: Path, epsilon: float, delta: float, E: float, K: float
+) -> None:
+    """(ε, δ)-DP releases leak in both directions; what is charged beside them keeps the guarantee, and is needed."""
+    guarantee, half = Guarantee(epsilon=epsilon, delta=delta), Fraction(K) / 2
+    ledger = gm.Ledger.create(tmp_path / "l", guarantee, pure_epsilon=E, keys_delta=K)
+    made = ledger.add(epsilon=E / 2, delta=float(half), note="theirs")
+    assert made.pure_charge > 0 and made.keys_charge > 0 and made.charge > 0
+    mu = math.sqrt(Fraction(ledger.remaining, 1 << UNIT_BITS))
+    theirs, found = leaky(E / 2, float(half)), keys(float(half))
+    for reverse in (False, True):
+        key = found[::-1] if reverse else found
+        assert beside(math.exp(epsilon), mu, [theirs, key, response(E / 2)]) <= delta * (1 + 1e-9)
+    whole = math.sqrt(Fraction(ledger.budget, 1 << UNIT_BITS))
+    assert beside(math.exp(epsilon), whole, [leaky(E, K)]) > delta * (1 + 1e-6)
+
+
+def leaky(epsilon: float, delta: float) -> Pair:
+    """Shows everything with probability δ, in either direction; otherwise it is randomised response."""
+    p, q = response(epsilon)
+    return np.array([delta, 0, *(1 - delta) * p]), np.array([0, delta, *(1 - delta) * q])
+
+
+def beside(x: float, mu: float, pairs: list[Pair]) -> float:
+    """sup P(S) − x Q(S) of finite releases and Gaussian noise at μ, side by side."""
+    total = 0.0
+    for outcome in itertools.product(*(zip(p, q, strict=True) for p, q in pairs)):
+        a, b = (math.prod(float(each[i]) for each in outcome) for i in (0, 1))
+        total += 0.0 if a == 0 else a if b == 0 else a * hockey(x * b / a, mu)
+    return total

@@ -89,3 +89,29 @@ def test_a_release_is_charged_to_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = json.loads(run(capsys, "ledger", "verify", where, "--json")[1])
     assert (found["left"], found["pure_left"], found["releases"]) == (0, 0, 2)
     assert "nothing: the budget is spent" in run(capsys, "ledger", "show", where)[1]
+
+
+def test_the_law_of_a_request_decides_which_part_it_takes(tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [30.0, 40.0] * 50})
+    ledger = gm.Ledger.create(tmp_path / "l", Guarantee(epsilon=3, delta=1e-6), pure_epsilon=0.5)
+    plain = gm.Ledger.create(tmp_path / "plain", Guarantee(epsilon=3, delta=1e-6))
+    asked = {"guarantee": Guarantee(epsilon=0.25, delta=1e-6), "sums": {"age": (0, 100)}, "count": True}
+    for law, taken in ((None, (0, False)), ("pure", (PURE_UNITS // 4, True))):
+        request = gm.Request(table, **asked, noise=law) if law else gm.Request(table, **asked)
+        before = ledger.spent
+        release = gm.release(request, ledger=ledger, id=f"{law}")
+        assert (ledger.pure_spent, ledger.spent == before) == taken
+        assert gm.release(request, ledger=ledger, id=f"{law}").to_json() == release.to_json()
+    with refused("no-allowance-for-pure-noise", BudgetError):
+        gm.release(gm.Request(table, **asked, noise="pure"), ledger=plain, id="a")
+    assert plain.verify().entries == 1 and ledger.verify().releases == 2
+
+
+def test_the_workbench_tells_what_is_left(ledger: gm.Ledger) -> None:
+    from gaussmith.workbench.app import spending
+
+    ledger.reserve("a", "h", Guarantee(epsilon=0.25))
+    found = spending(ledger, 3)
+    assert (found.left, found.epsilon, found.like_last, found.each) == (75, 0.75, 3, "ε = 0.25 of pure noise each")
+    ledger.reserve("b", "h", Guarantee(epsilon=0.75))
+    assert spending(ledger, 3).is_spent

@@ -31,6 +31,7 @@ from gaussmith.ledger.units import (
 from gaussmith.privacy.composition import Charge
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.pure import delta_of_mixture, gdp_of_pure, mu_beside_pure
+from gaussmith.privacy.thresholds import mu_beside
 
 WHOLE = Guarantee(epsilon=3, delta=1e-6)
 TENTH = Guarantee(epsilon=0.1, delta=1e-6)
@@ -58,6 +59,16 @@ def test_a_new_ledger_has_three_caps_that_keep_its_guarantee(ledger: gm.Ledger) 
     assert Fraction(delta_of_mixture(Fraction(3), [Fraction(1, 2)], own * (1 + 1e-12), K)) > Fraction(1e-6)
     assert budget_square(WHOLE, K, Fraction(1, 2)) == square
     assert ledger.verify().pure_budget == ledger.pure_budget
+
+
+@pytest.mark.parametrize(("epsilon", "E"), [(3, 0.5), (3, 1), (1, 0.5), (1, 0.9), (1, 0.1)])
+def test_noise_beside_the_part_is_less_than_at_what_is_left_of_epsilon(epsilon: float, E: float) -> None:
+    """The figures of decision 11."""
+    whole, part, delta = Fraction(epsilon), Fraction(E), Fraction(1, 10**6)
+    gain = mu_beside_pure(whole, delta, Fraction(0), part) / mu_beside(whole - part, delta, Fraction(0))
+    assert 1.01 < gain < 1.035
+    by_mu = Guarantee(mu=gdp_of_pure(Fraction(1, 10))).epsilon_at(delta=1e-6)
+    assert by_mu == pytest.approx(0.505, abs=5e-4)
 
 
 def test_the_part_is_spent_to_the_last_unit_and_not_one_further(ledger: gm.Ledger) -> None:

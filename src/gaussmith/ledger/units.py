@@ -199,7 +199,7 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS, pure: Fr
     Guarantee: releases whose Σ μ_i² keeps to it, whose Σ κ_i keeps to K and whose pure Σ ε_i keeps to E together keep
     what was stated (of a stated μ or ρ: up to a probability of K). Requires: a finite μ above 0, K below a stated δ,
     E at most ε (all checked). Rounding: a typed ρ, ε or δ is read as its double or its decimal, whichever is smaller.
-    Proof: docs/theory.md, statement 79.
+    Proof: docs/theory.md, statement 81.
 
     >>> from gaussmith.privacy.guarantee import Guarantee
     >>> budget_square(Guarantee(rho=0.1)), budget_square(Guarantee(mu=1.5))

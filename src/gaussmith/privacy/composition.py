@@ -1,7 +1,7 @@
 """What releases take together: three sums that add up. And guarantees as events of dp_accounting, and back.
 
 A release takes pure ε, μ² or κ, or some of each (`Charge`). Each sum adds up by itself, also where a release is chosen
-after earlier ones were seen (docs/theory.md, statement 79).
+after earlier ones were seen (docs/theory.md, statement 81).
 
 For those who compose releases with dp_accounting: a release with Gaussian noise is the event of one Gaussian mechanism
 with noise multiplier 1/μ. Of other events, those are read that μ covers: Gaussian and Laplace noise (which is pure

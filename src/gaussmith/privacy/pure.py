@@ -113,7 +113,7 @@ def mu_beside_pure(epsilon: Fraction, delta: Fraction, kappa: Fraction, pure: Fr
         κ + (1 − κ) · (p · δ_G(t − E; μ) + (1 − p) · δ_G(t + E; μ)) ≤ δ,      t = ε − ln(1 − κ),  p = e^E/(1 + e^E)
 
     This is what a ledger leaves for noise, of which κ and E are reserved; it holds whoever asks, after whatever answers
-    (docs/theory.md, statement 79). Requires (owed): 1e-90 ≤ ε − E, 0 ≤ κ < δ < 1.
+    (docs/theory.md, statement 81). Requires (owed): 1e-90 ≤ ε − E, 0 ≤ κ < δ < 1.
 
     >>> mu_beside_pure(Fraction(3), Fraction(1, 10**6), Fraction(0), Fraction(1, 2))
     0.56076453647...

@@ -427,53 +427,57 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     said = release.notes() or [release.pieces[0].block.domain.words.person]
     people = ("people", "People, rows and limits", listed(said))
     answers = ("answers", "Answers", _answers(release))
-    told = (
-        [("told", "What this means", listed([*diagnosis_sentences(release), *diagnosis_legend(release)]))]
-        if is_diagnosis(release.plan)
-        else []
-    )
     pieces = [piece for piece in release.pieces if not piece.plan.query.is_public]
     if not pieces:
         return [answers, people]
-    drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
-    asking = [piece for piece in pieces if not _is_count(piece.block)] or pieces[:1]
-    bounds = dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in asking)
-    pictures = "".join(figure_with(draw(spec, told), told) for spec, told in cell_pictures(release))
-    return [
-        *told,
+    told = [*diagnosis_sentences(release), *diagnosis_legend(release)] if is_diagnosis(release.plan) else []
+    pictures = "".join(figure_with(draw(spec, caption), caption) for spec, caption in cell_pictures(release))
+    sections = [
+        ("told", "What this means", listed(told) if told else ""),
         answers,
         people,
-        ("bounds", "Bounds and missing values", "".join(bounds)),
+        ("bounds", "Bounds and missing values", _bounds_of(pieces)),
         ("covers", "What the intervals cover", _covers(release)),
-        *_keys(release.plan),
-        *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
-        *_noises(release, drawn, columns),
+        ("keys", "Which groups are shown", _keys(release.plan)),
+        ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>' if pictures else ""),
+        *_noises(release, pieces, columns),
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.query, piece.block) for piece in pieces))),
     ]
+    return [each for each in sections if each[2]]
 
 
-def _noises(release: Release, drawn: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+def _noises(release: Release, pieces: Sequence[Release], columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The noise beside the standard Gaussian's, and its shape; of pure noise its law."""
     if release.plan.guarantee.is_pure:
         laws = dict.fromkeys(describe_optimality(piece.block) for piece in release.plan.pieces)
-        return [
-            ("noise", "The noise", "".join(f"<p>The noise is {prose(law)}, exact on integers.</p>" for law in laws))
-        ]
+        told = (f"<p>The noise is {prose(law)}, exact on integers.</p>" for law in laws)
+        return [("noise", "The noise", "".join(told))]
     return [
         ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
-        ("shape", "The shape of the noise", shape_section(drawn.block, columns, who_of([drawn.row_rule]))),
+        ("shape", "The shape of the noise", _shape_of(pieces, columns)),
     ]
 
 
-def _keys(plan: Plan) -> list[tuple[str, str, str]]:
-    """Of found keys, how often a group is shown."""
+def _bounds_of(pieces: Sequence[Release]) -> str:
+    """The bounds of all pieces that ask for more than a number of records, each table once."""
+    asking = [piece for piece in pieces if not _is_count(piece.block)] or pieces[:1]
+    return "".join(dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in asking))
+
+
+def _shape_of(pieces: Sequence[Release], columns: Sequence[str] | None) -> str:
+    """The noise of the first piece that has these columns."""
+    drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
+    return shape_section(drawn.block, columns, who_of([drawn.row_rule]))
+
+
+def _keys(plan: Plan) -> str:
+    """Of found keys, how often a group is shown; empty where none are found."""
     chart = shown_chart(plan)
     if chart is None:
-        return []
+        return ""
     spec, caption, lines = chart
     told = "".join(f"<p>{prose(line)}.</p>" for line in lines)
-    body = f'<div class="fit"><div>{told}</div>{figure_with(draw(spec, caption), caption)}</div>'
-    return [("keys", "Which groups are shown", body)]
+    return f'<div class="fit"><div>{told}</div>{figure_with(draw(spec, caption), caption)}</div>'
 
 
 def _shares(plan: Plan) -> str:

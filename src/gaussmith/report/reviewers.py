@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import PERCENT
@@ -357,22 +357,30 @@ def registry_entry(release: Release, draft: bool = False) -> dict[str, Any]:
         "data_product_region": first["region"],
         "description": first["description"],
         "publication_date": first["published"],
-        **({"data_product_sector": about.sector.capitalize()} if about.sector else {}),
+        "data_product_sector": about.sector.capitalize(),
     }
     contact = f"Contact: {about.contact}" if about.contact else ""
     period = " to ".join(filter(None, (about.data_from, about.data_until)))
-    notes = "\n\n".join(filter(None, (about.notes, contact, f"Data of {period}." if period else "")))
     administrative = {
-        **({"sources": "\n".join(f"- {source}" for source in about.sources)} if about.sources else {}),
-        **({"notes": notes} if notes else {}),
+        "sources": "\n".join(f"- {source}" for source in about.sources),
+        "notes": "\n\n".join(filter(None, (about.notes, contact, f"Data of {period}." if period else ""))),
         "registry_authors": list(about.authors) or curators,
     }
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "_", first["name"].lower()).strip("_") or "release",
         "status": "Draft",
         "tier": _tier(about, missing),
-        "deployment": {"basic": basic, **_protection(release, about), "administrative": administrative},
+        "deployment": {
+            "basic": _known(basic),
+            **_protection(release, about),
+            "administrative": _known(administrative),
+        },
     }
+
+
+def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of which something is said."""
+    return {name: said for name, said in fields.items() if said}
 
 
 def _tier(about: About, missing: list[str]) -> int:
@@ -383,19 +391,9 @@ def _tier(about: About, missing: list[str]) -> int:
 
 def _protection(release: Release, about: About) -> dict[str, Any]:
     """The second and third tier: what is protected, how well, by whom and by what."""
-    g = release.guarantee
-    variant, parameters = "Custom", {}
-    if g.is_pure:
-        variant, parameters = "Pure DP", {"epsilon": g.epsilon}
-    elif g.epsilon is not None and g.delta is not None:
-        variant, parameters = "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
-    elif g.stated_rho is not None and not release.plan.pays_for_keys:
-        variant, parameters = "Zero-concentrated DP", {"rho": g.rho}
-    why = [
-        f"{title}: {text}"
-        for title, text in (("Guarantee", about.rationale_epsilon), ("Bounds and limits", about.rationale_bounds))
-        if text
-    ]
+    variant, parameters = _variant(release)
+    why = _known({"Guarantee": about.rationale_epsilon, "Bounds and limits": about.rationale_bounds})
+    made = (mechanism_of(release), f"Made by {software_of(release)}.", about.security)
     model = {
         "model_name": (about.deployment_model or "central").capitalize(),
         "actors": about.actors,
@@ -405,10 +403,8 @@ def _protection(release: Release, about: About) -> dict[str, Any]:
     }
     implementation = {
         "preprocessing_and_hyperparameter_tuning": about.preprocessing,
-        "mechanisms": "\n".join(
-            f"- {line}" for line in (mechanism_of(release), f"Made by {software_of(release)}.", about.security) if line
-        ),
-        "justification": "\n\n".join(why),
+        "mechanisms": "\n".join(f"- {line}" for line in made if line),
+        "justification": "\n\n".join(f"{title}: {text}" for title, text in why.items()),
     }
     released = (
         about.post_processing or "None: the answers are shown as they were released; intervals are cut to bounds."
@@ -419,13 +415,25 @@ def _protection(release: Release, about: About) -> dict[str, Any]:
             "data_domain": "Every table with these columns; values beyond the bounds are clipped to them.",
             "unprotected_quantities": "\n".join(f"- {line}" for line in unprotected_of(release)),
         },
-        "privacy_loss": {
+        "privacy_loss": _known({
             "privacy_unit": unit_of(release),
             "privacy_unit_details": neighbours_of(release),
-            **({"privacy_parameters": parameters} if parameters else {}),
+            "privacy_parameters": parameters,
             "privacy_parameters_details": parameters_of(release),
-        },
-        "deployment_model": {name: text for name, text in model.items() if text},
+        }),
+        "deployment_model": _known(model),
         "accounting": {"post_processing": released, "composition": composition_of(release)},
-        "implementation": {name: text for name, text in implementation.items() if text},
-    }
+        "implementation": _known(implementation),
+    }  # fmt: skip
+
+
+def _variant(release: Release) -> tuple[str, dict[str, float]]:
+    """How the registry calls the guarantee, and the numbers that it has for it."""
+    g = release.guarantee
+    if g.is_pure and g.epsilon is not None:
+        return "Pure DP", {"epsilon": g.epsilon}
+    if g.epsilon is not None and g.delta is not None:
+        return "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
+    if g.stated_rho is not None and not release.plan.pays_for_keys:
+        return "Zero-concentrated DP", {"rho": g.rho}
+    return "Custom", {}

@@ -600,11 +600,10 @@ def _check_finding(question: Question, first: bool) -> None:
 def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
     """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
     counted = fields.get("histograms")
-    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
-    if not found:
+    if not isinstance(counted, Mapping) or not any(map(is_found, counted.values())):
         return fields
     others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
-    if others or len(counted or ()) > 1:
+    if others or len(counted) > 1:
         raise RequestError(
             f"a histogram of found values beside {others[0] if others else 'another'} in one question",
             "it counts people in groups of its own, and each is a question",
@@ -619,7 +618,7 @@ def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]
             f"write {setting('values_per_unit', 1)}, or more: errors and the threshold grow with its square root",
             code="found-values-limit-not-given",
         )
-    by = {found[0]: FOUND}
+    by = {next(iter(counted)): FOUND}
     return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
 
 
