@@ -21,7 +21,7 @@ def with_fences(text: str) -> str:
     >>> print(with_fences("Twice.\\n\\n>>> 1 + 1\\n2\\n\\nMore."))
     Twice.
     <BLANKLINE>
-    ```python
+    ```pycon
     >>> 1 + 1
     2
     ```
@@ -32,7 +32,7 @@ def with_fences(text: str) -> str:
     inside = False
     for line in text.splitlines():
         if line.lstrip().startswith(">>>") and not inside:
-            lines += ["", "```python"] if lines and lines[-1] else ["```python"]
+            lines += ["", "```pycon"] if lines and lines[-1] else ["```pycon"]
             inside = True
         elif inside and not line.strip():
             lines.append("```")
