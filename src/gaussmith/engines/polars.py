@@ -515,7 +515,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
         opened = _open_lazy(lambda: scan_files(files), problem, files)
         if files.format == "Arrow IPC" and not files.remote:
             opened = _with_unheld(opened, attempt(lambda: unheld_in_files(files.paths), problem))
-        opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
+        native = _scanner(files) if files.keys or files.remote else _unless_changed(files, opened.native)
+        opened = replace(opened, native=native, texts=frozenset(files.keys), reopen=_scanner)
     return opened.without(uneven)
 
 
@@ -535,6 +536,12 @@ def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, .
 def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
     """What scans columns of these files."""
     return lambda columns: scan_files(files, columns)
+
+
+def _unless_changed(files: Files, opened: Callable[[Sequence[str]], pl.LazyFrame]) -> Any:
+    """What reads the frame that was opened, which knows where columns are in the files; unless these have changed."""
+    stamps = files.stamps
+    return lambda columns: opened(columns) if files.stamps == stamps else scan_files(files, columns)
 
 
 def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Files | None = None) -> Source:
