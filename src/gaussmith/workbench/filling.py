@@ -98,16 +98,14 @@ def _tables(rest: dict[str, Any]) -> list[Ask]:
     if not is_list(tables) or not all(is_list(table) and table for table in tables):
         return []
     order = list(dict.fromkeys(column for table in tables for column in table))
-    cells = {column: _declared(column, rest.get("values", {}), rest.get("bins", {})) for column in order}
     if any([column for column in order if column in table] != list(table) for table in tables):
         return []
-    found = [
-        Ask("marginals", column, cells=own[0], listed=own[1], tables=_labels(column, tables))
-        for column, own in cells.items()
-        if own is not None
-    ]
-    if len(found) < len(order):
-        return []
+    found = []
+    for column in order:
+        own = _declared(column, rest.get("values", {}), rest.get("bins", {}))
+        if own is None:
+            return []
+        found.append(Ask("marginals", column, cells=own[0], listed=own[1], tables=_labels(column, tables)))
     del rest["marginals"]
     if not any(rest.get(name) for name in ("histograms", "proportions", "by")):
         for name in ("values", "bins"):
