@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from gaussmith import mechanism as _mechanism
 from gaussmith.audit.bounds import bonferroni, epsilon_from_event, quantile
-from gaussmith.audit.scenes import LOCK, Pair, Scene
-from gaussmith.audit.verdict import SAMPLED, Attempt, Effort, shares
+from gaussmith.audit.scenes import Pair, Scene
+from gaussmith.audit.verdict import LOCK, SAMPLED, Attempt, Effort, shares
 from gaussmith.domains.pure_strategies import ONE_NORM
 from gaussmith.noise import geometric
 from gaussmith.noise.geometric import Split

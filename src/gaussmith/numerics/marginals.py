@@ -654,12 +654,6 @@ class ResidualLift(Matrix):
             raise damaged_plan("columns with different scales")
         return ResidualLift(replace(self.residuals, variances=self.residuals.variances / unit / unit))
 
-    def row_norms(self) -> Array:
-        return np.asarray(np.linalg.norm(self.dense(), axis=1))
-
-    def row(self, i: int) -> Array:
-        return np.asarray(self.dense()[i])
-
     def dense(self) -> Array:
         return _columns(self.times, self.shape[1])
 
@@ -694,12 +688,6 @@ class ResidualDecode(Matrix):
         if self.counted:
             parts.append(np.atleast_1d(noisy[()] / plan.scales(())).ravel())
         return np.concatenate(parts)
-
-    def exact_times(self, vector: Integers) -> Integers:
-        raise damaged_plan("decoding as a lift")
-
-    def scaled(self, columns: Array) -> ResidualDecode:
-        raise damaged_plan("decoding with a scale")
 
     def row_norms(self) -> Array:
         r = self.residuals

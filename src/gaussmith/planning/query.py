@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -478,7 +478,7 @@ def _cheaper_for_changes(block: Block, change: float, share_of: Callable[[Block]
     """The block with a shape that knows that records also change, if it costs less at its share of μ."""
     if not isinstance(block.domain, Moments):
         return None
-    shape = entering_moments(block.problem.over(block.domain), change)
+    shape = entering_moments(cast("Problem[Moments]", block.problem), change)
     other = None if shape is None else replace(block, shape=shape)
     if other is None or not other.price * share_of(other) ** 2 < block.price * share_of(block) ** 2:
         return None

@@ -26,11 +26,10 @@ from gaussmith.numerics.joint.centred import (
     make_rows,
     root_of_total,
     side_by_side,
-    total_of,
     unboxed,
 )
 from gaussmith.numerics.joint.law import TypesLaw
-from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.lift import TiedLift, total_of
 from gaussmith.numerics.joint.parts import Body, Family, JointPart
 from gaussmith.numerics.joint.reduced import Index, Reduced, WorstLaw
 from gaussmith.numerics.joint.replaced import solve_replaced, solve_replaced_family, solve_types
@@ -304,9 +303,7 @@ def _solve(body: Body, neighbours: str) -> Solution:
     blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", NOBODY)
     found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
     lift = join(body, found)
-    return Solution(
-        lift, total_of(lift, body, replaced), None if law is None else _told(law, body, silent, replaced), how
-    )
+    return Solution(lift, total_of(lift, body), None if law is None else _told(law, body, silent, replaced), how)
 
 
 Found = tuple[list[LiftBlock], str, TypesLaw | None]

@@ -268,6 +268,26 @@ def _right_inverse(matrix: Array) -> Array:
     return np.asarray(inverse / columns[:, None] / rows)
 
 
+def total_of(lift: TiedLift, body: Body) -> float:
+    """The weighted total of all answers at unit noise."""
+    total = body.people_weight * lift.people_variance if body.people_weight else 0.0
+    for q, part in enumerate(body.parts):
+        covariance = core_covariance(lift, q, part.always)
+        rows = part.rows if part.always else part.rows[:, :-1]
+        rows = rows[:, : len(covariance)]
+        total += part.groups * float(np.einsum("ij,jk,ik->", rows, covariance, rows))
+    return total
+
+
+def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
+    """Of the noise in the core of a group, its count last: where everybody is in, that is the number of people."""
+    same, _ = lift.covariance(part, part)
+    if not always or not lift.counted:
+        return same
+    beside = lift.people_covariance(part)[:, None]
+    return np.block([[same, beside], [beside.T, np.array([[lift.people_variance]])]])
+
+
 # A lift in units in which no square overflows, over whole cores of ±1.
 
 
