@@ -25,6 +25,7 @@ from gaussmith.workbench.drafts import (
     write_list,
     write_reasons,
 )
+from gaussmith.workbench.reading import way_of
 
 # The lines of the form that ask what a request file asks; what has no line stays where it is.
 
@@ -286,7 +287,7 @@ def _reasons_left(rest: dict[str, Any], asks: Sequence[Ask]) -> str:
 
 def _protection(guarantee: Any) -> dict[str, str]:
     stated = dict(guarantee) if isinstance(guarantee, Mapping) else guarantee.to_dict()
-    way = next((name for name in ("mu", "rho") if name in stated), "epsilon")
+    way = way_of(stated)
     return {"protection": way, **{name: write_number(value) for name, value in stated.items()}}
 
 
