@@ -138,7 +138,9 @@ class ChosenQuantiles(Quantiles):
 
     def _inverted(self, noisy: Noisy, widths: float | Array, sampled: bool) -> tuple[Array, Array]:
         """The hull of the cells that may hold the quantile, and of the value: it lies in one of them but for luck."""
-        low, high = self.over(np.arange(self.cells + 1.0))._inverted(noisy, widths, sampled)  # edges by their numbers
+        low, high = self.reading_over(np.arange(self.cells + 1.0))._inverted(
+            noisy, widths, sampled
+        )  # edges by their numbers
         limits, values = self.limits_of(noisy), self.values(noisy)
         ends = []
         for each, better in ((low, np.fmin), (high, np.fmax)):
@@ -147,10 +149,10 @@ class ChosenQuantiles(Quantiles):
             ends.append(np.where(np.isfinite(each), known, each))
         return ends[0], ends[1]
 
-    def over(self, limits: Array) -> Quantiles:
+    def reading_over(self, limits: Array) -> Quantiles:
         """The same read from the noisy numbers below these edges alone."""
         return Quantiles(self.names, self.places, self.weights, self.levels, limits)
 
     def gradient(self, noisy: Noisy) -> tuple[Places, Array]:
         """That of the crossing between the edges around the estimate, in one group."""
-        return self.over(self.limits_of(noisy)).gradient(noisy)
+        return self.reading_over(self.limits_of(noisy)).gradient(noisy)
