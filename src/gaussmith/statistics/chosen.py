@@ -40,7 +40,8 @@ def distances_within(cells: int) -> tuple[int, ...]:
     >>> distances_within(30)
     (1, 2, 3, 5, 8, 11, 17, 26)
     """
-    found, far = [], 1.0
+    found: list[int] = []
+    far = 1.0
     while far < cells:
         if not found or round(far) > found[-1]:
             found.append(round(far))
@@ -138,9 +139,8 @@ class ChosenQuantiles(Quantiles):
 
     def _inverted(self, noisy: Noisy, widths: float | Array, sampled: bool) -> tuple[Array, Array]:
         """The hull of the cells that may hold the quantile, and of the value: it lies in one of them but for luck."""
-        low, high = self.reading_over(np.arange(self.cells + 1.0))._inverted(
-            noisy, widths, sampled
-        )  # edges by their numbers
+        by_number = self.reading_over(np.arange(self.cells + 1.0))
+        low, high = by_number._inverted(noisy, widths, sampled)
         limits, values = self.limits_of(noisy), self.values(noisy)
         ends = []
         for each, better in ((low, np.fmin), (high, np.fmax)):
