@@ -17,6 +17,7 @@ from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.engines import polars
 from gaussmith.engines.engine import Unsteady
 from gaussmith.pipeline import release as charged_release
 from gaussmith.totals import found_keys, people
@@ -79,8 +80,19 @@ def test_a_spare_number_uses_all_that_is_charged() -> None:
     assert 0.9999 < square_of(_draws([], ASKED["spare"]), _draws(alone, ASKED["spare"])) <= 1
 
 
-def test_people_counted_before_the_cap_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, found_keys._keep, '.filter(nw.col("place") <= groups_per_unit)', "")
+UNCAPPED = {
+    "nobody ranked": (
+        found_keys._keep,
+        'engine.first_rows(many, "u", "fewest", "spelled", keys.columns, groups_per_unit)',
+        "many",
+    ),
+    "all ranks kept": (polars.first_places, ".filter(pl.col(of).ne_missing(pl.col(of).shift(most)))", ""),
+}
+
+
+@pytest.mark.parametrize("fault", UNCAPPED)
+def test_people_counted_before_the_cap_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *UNCAPPED[fault])
     assert largest(ASKED["one group"], 1) > 1
 
 
@@ -92,10 +104,24 @@ def test_people_counted_before_the_filter_are_caught(monkeypatch: pytest.MonkeyP
         largest(ASKED["mixed"], 2)
 
 
-def test_ties_by_how_common_a_key_is_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = 'place = nw.col("one").cum_sum().over("u", order_by=["fewest", "digest", *keys.columns])'
-    common = 'ranked = ranked.with_columns(nw.col("one").sum().over(*keys.columns).alias("digest"))'
-    plant(monkeypatch, found_keys._keep, right, f"{common}\n    {right}")
+COMMON = {
+    "as the text": (
+        found_keys._keep,
+        'nw.concat_str(_spelled(many, keys, timed)).alias("spelled")',
+        'nw.col("n").len().over(*keys.columns).cast(nw.String).alias("spelled")',
+    ),
+    "as the digest": (
+        polars.first_places,
+        'pl.Series("upper", digests[:, 0])',
+        'rows.select(pl.len().over(after).cast(pl.UInt64).alias("upper")).to_series()',
+    ),
+}
+"""Faults that rank a key by how many people have it, in place of a text of the person and the key or of its digest."""
+
+
+@pytest.mark.parametrize("fault", COMMON)
+def test_ties_by_how_common_a_key_is_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *COMMON[fault])
     assert largest(ASKED["few groups"], 3, 60) > 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from refusals import refused
 from visits import G, ask
+from whole.existing import examine, rows_of
 
 import gaussmith as gm
 from gaussmith.domains.box import Box
@@ -247,19 +249,22 @@ def test_one_question_with_several_noises_says_how_good_they_are_together() -> N
     assert "all answers together" not in str(alone) and "All answers together" not in alone.explain()
 
 
-REPLACED = {
-    "a filter": {"where": "adult"},
-    "missing values": {},
-    "groups": {"by": {"region": ["north", "south"]}},
+INCOME: dict[str, Any] = {"medians": ["income"], "bins": {"income": [0, 1, 2, 4, 8]}}
+INCOMES: dict[str, Any] = {"variances": {"income": (0, 8)}}
+KEPT_APART = {
+    "a median by groups": {**INCOME, "by": {"region": ["north", "south"]}},
+    "a filter": {**INCOMES, "where": "adult"},
+    "missing values": INCOMES,
 }
+"""What is planned for one person added or removed, where a person is replaced."""
+OF_PAIRS = {"a filter": {**INCOME, "where": "adult"}, "missing values": INCOME}
+"""What is planned for two people, each of whom may be in no cell."""
 
 
-@pytest.mark.parametrize("how", REPLACED)
-def test_a_median_of_people_who_are_replaced_is_judged_by_all_that_it_must_hide(how: str) -> None:
-    """Its noise is planned for one person added or removed, at less than μ: neither is what the plan promises."""
-    bins = {"income": [0, 1, 2, 4, 8]}
-    fields = {"medians": ["income"], "bins": bins, "neighbours": "replace-one", **REPLACED[how]}
-    plan = gm.Request("people.csv", guarantee=G, **fields).plan
+@pytest.mark.parametrize("how", KEPT_APART)
+def test_noise_for_people_who_are_replaced_is_judged_by_all_that_it_must_hide(how: str) -> None:
+    """It is planned for one person added or removed, at less than μ: neither is what the plan promises."""
+    plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", **KEPT_APART[how]).plan
     assert plan.query.block.optimality < 1.01 and plan.optimality > 1.7
     told = str(plan), plan.explain()
     for text in told:
@@ -268,10 +273,39 @@ def test_a_median_of_people_who_are_replaced_is_judged_by_all_that_it_must_hide(
         assert "secret" not in lines and "within 0.0" not in lines
         assert f"within a factor {plan.optimality:.3g} of" in lines
     assert f"can go below {plan.lower_bound:.6g}" in told[1]
+    assert f"one person added or removed with μ={plan.query.block.guarantee.mu:.4g}" in told[1]
 
 
-def test_noise_behind_a_filter_is_verified_against_the_whole_guarantee() -> None:
-    fields = {"medians": ["income"], "bins": {"income": [0, 1, 2, 4, 8]}, "where": "adult"}
-    plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", **fields).plan
+@pytest.mark.parametrize("how", OF_PAIRS)
+def test_a_median_of_people_who_are_replaced_is_planned_for_two_of_them(how: str) -> None:
+    """Who is left out is a record in no cell: one μ, one kind of neighbours and one bound are told."""
+    plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", **OF_PAIRS[how]).plan
+    assert plan.query.block.guarantee == plan.guarantee == G
+    assert plan.query.block.problem.neighbours == plan.neighbours == "replace-one"
+    assert 1 < plan.optimality < 1.005 and plan.optimality == plan.query.block.optimality
+    told = str(plan), plan.explain()
+    for text in told:
+        lines = " ".join(text.split())
+        assert "changing one person's record; the number of people is public" in lines and str(G) in lines
+        assert re.findall(r"μ=[0-9.]+", lines) == re.findall(r"μ=[0-9.]+", str(G))
+        assert not any(words in lines for words in ("secret", "added", "removed", "enter or leave", "a factor"))
+        assert f"within {100 * (plan.optimality - 1):.2g} % of the best Gaussian noise" in lines
+    assert f"can go below {plan.lower_bound:.6g}" in told[1]
+
+
+@pytest.mark.parametrize("how", OF_PAIRS)
+def test_what_is_told_of_a_median_of_people_who_are_replaced_is_true(how: str) -> None:
+    """Beside the least noise for all pairs of people, found through the release by another solver."""
+    fields = {"medians": ["q"], "bins": {"q": [0, 1, 2, 4, 8]}, "neighbours": "replace-one"}
+    values: dict[str, list[Any]] = {"q": [-1.0, 0.5, 1.5, 3.0, 6.0, 9.0, None]}
+    fields |= {"where": "f"} if how == "a filter" else {}
+    values |= {"f": [True, False]} if how == "a filter" else {}
+    found = examine(fields, rows_of(values))
+    assert found.bound <= 1 + 1e-6 and found.price_from <= found.optimality < 1.005
+
+
+@pytest.mark.parametrize("asked", [INCOME, INCOMES], ids=["a median", "a variance"])
+def test_noise_behind_a_filter_is_verified_against_the_whole_guarantee(asked: dict[str, Any]) -> None:
+    plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", where="adult", **asked).plan
     found = verify(plan, plan.certificate)
     assert found.problems == () and found.optimality == pytest.approx(plan.optimality, rel=1e-6)
