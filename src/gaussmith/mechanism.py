@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains.chosen_cells import ChosenCells, edges_around
 from gaussmith.domains.domain import check_plain, free_marks
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.addresses import read_source, short_name
-from gaussmith.engines.engine import GroupTotals, Progress, Totals
+from gaussmith.engines.engine import GroupTotals, PlacedTotals, Progress, Totals
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import Source, check_once
 from gaussmith.engines.versions import data_error
 from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
+from gaussmith.noise.keystream import Keystream
+from gaussmith.noise.selection import Occupied, RankSelection
 from gaussmith.numerics.exact import Array, Integers, Words, python
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.joint_people import counts_everybody
@@ -201,7 +204,8 @@ def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     """Noise meets the exact sums, here and nowhere else: of each query those of every group, in order."""
     for query, each in zip(plan.queries, totals, strict=True):
-        check_sums(query, each)
+        if not query.block.domain.chosen:
+            check_sums(query, each)
     own = {i: query for i, query in enumerate(plan.queries) if query.tie is None}
     found = {i: _release_query(query, totals[i]) for i, query in own.items() if query.block.lender is None}
     found |= _release_ties(plan, totals)
@@ -219,7 +223,8 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
     for i, query in enumerate(plan.queries):
         if query.groups is None or not query.groups.is_found:
             if query.tie is None and query.block.lender is None:
-                check_sums(query, totals[i])
+                if not query.block.domain.chosen:
+                    check_sums(query, totals[i])
                 noisy[i] = _release_query(query, totals[i])
         elif (threshold := threshold_of(query)) is not None:
             passed = _pass(query, threshold, sources[i])
@@ -317,7 +322,33 @@ def _release_shown(query: Query, opened: Opened, passed: _Passed, counts: list[i
     return np.array(found, float).reshape(size, block.shape.features.shape[0])
 
 
+def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """A chosen cell of every group, noisy numbers of people between edges around it, and the public number of records.
+
+    The cell is chosen first. Given it the edges are fixed, and the people between them are counted and get noise.
+    """
+    domain = cast("ChosenCells", query.block.domain)
+    fine, delta = domain.fine, domain.sensitivity_of_ranks(query.neighbours)
+    selection, words = RankSelection(domain.level, domain.epsilon, delta), Keystream().words
+    chosen, around = [], []
+    for each in totals:
+        assert isinstance(each, PlacedTotals)
+        table = Occupied(each.places, each.counts, fine.cells)
+        (place,) = selection.sample(table, 1, words)
+        below = table.below(np.append(edges_around(place, fine.cells), fine.cells))
+        chosen.append(place)
+        around.append(Totals(np.diff(below, prepend=0), each.records))
+    check_sums(query, around)
+    noisy, public = _release_noise(query, around)
+    return np.column_stack([noisy, np.array(chosen, float)]), public
+
+
 def _release_query(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """The released numbers of one query in every group, empty or not; and the public number of records."""
+    return (_release_choice if query.block.domain.chosen else _release_noise)(query, totals)
+
+
+def _release_noise(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
     """The noisy features of one query, fresh noise for every group, empty or not; and the public number of records."""
     block = query.block
     lifted = lift_groups(query, totals)
@@ -340,7 +371,7 @@ def sample_query(query: Query, totals: Totals, times: int) -> Array:
 
     The totals are lifted once; noise is drawn, added and read as in a release.
     """
-    return _release_query(query, RepeatedTotals(totals, times))[0]
+    return _release_noise(query, RepeatedTotals(totals, times))[0]
 
 
 def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:

@@ -16,6 +16,7 @@ from planting import plant
 from scipy import stats
 
 import gaussmith as gm
+from gaussmith.domains.chosen_cells import FineCells, edges_around
 from gaussmith.noise.keystream import Keystream
 from gaussmith.noise.selection import Occupied, RankSelection
 from gaussmith.planning.block import Block
@@ -23,7 +24,7 @@ from gaussmith.planning.error_distribution import normal_width
 from gaussmith.privacy.choices import choice_at, level_of, rank_sensitivity, spread_of_ranks
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.statistics import chosen
-from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles, FineCells, edges_around
+from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles
 from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.statistic import Noisy
 
@@ -181,7 +182,7 @@ def missed() -> float:
 
 def test_edges_that_are_not_those_of_the_counts_are_noticed(monkeypatch):
     assert missed() < 0.05
-    plant(monkeypatch, chosen.ChosenQuantiles.limits_of, "edges_around(noisy", "20_000 + edges_around(noisy")
+    plant(monkeypatch, chosen.ChosenQuantiles.limits_of, "edges_around(np", "20_000 + edges_around(np")
     assert missed() > 0.5
 
 

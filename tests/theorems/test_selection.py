@@ -18,8 +18,15 @@ from gaussmith.noise import selection
 from gaussmith.noise.keystream import Keystream
 from gaussmith.noise.reals import Real
 from gaussmith.noise.selection import BITS, Occupied, Pieces, RankSelection, draw_runs, runs_of, settle
-from gaussmith.privacy import choices
-from gaussmith.privacy.choices import choice_at, gdp_of_choice, level_of, mu_among, rank_sensitivity, spread_of_ranks
+from gaussmith.privacy.choices import (
+    charge_of_choice,
+    choice_at,
+    choice_within,
+    gdp_of_choice,
+    level_of,
+    rank_sensitivity,
+    spread_of_ranks,
+)
 from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
 PEOPLE, CELLS = 6, 8
@@ -214,10 +221,29 @@ def test_epsilon_is_the_largest_that_mu_allows(mu):
     assert choice_at(80.0) <= 100
 
 
-def test_groups_share_what_is_charged():
-    assert 4 * Fraction(mu_among(0.3, 4)) ** 2 <= Fraction(0.3) ** 2
-    assert 3 * Fraction(mu_among(0.3, 3)) ** 2 <= Fraction(0.3) ** 2 < 3 * Fraction(mu_among(0.3, 3) * (1 + 1e-12)) ** 2
-    assert 3 * choices.share_among(Fraction(1), 3) == 1
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("groups", [1, 3, 10])
+def test_choices_of_all_groups_take_what_they_may(neighbours, level, groups):
+    for grouped in (True, False):
+        for square in (Fraction(1, 10**6), Fraction(1, 18), Fraction(4)):
+            epsilon = choice_within(square, level, neighbours, groups, grouped)
+            assert charge_of_choice(epsilon, level, neighbours, groups, grouped) <= square
+            more = epsilon * (1 + Fraction(1, 10**9))
+            assert charge_of_choice(more, level, neighbours, groups, grouped) > square
+
+
+def test_a_person_who_moves_from_group_to_group_is_charged():
+    """All pairs where a replaced person leaves one group and enters another: a product of two add-remove pairs."""
+    level, epsilon = Fraction(1, 10), Fraction(1)
+    law = exponential_law(level, epsilon, rank_sensitivity(level, REPLACE_ONE))
+    logs = np.log(law)
+    one, other = pairs(ADD_REMOVE).T
+    alone = float(np.ptp(logs[one] - logs[other], axis=1).max())
+    assert alone <= float(epsilon * max(level, 1 - level)) * (1 + 1e-12)
+    charged = charge_of_choice(epsilon, level, REPLACE_ONE, 1, True)
+    assert charged >= 2 * Fraction(gdp_of_choice(Fraction(alone) * Fraction(999, 1000))) ** 2
+    assert charged > Fraction(gdp_of_choice(epsilon)) ** 2  # two groups at 0.9 ε cost more than one at ε
     assert level_of(0.025) == Fraction(1, 40)
 
 

@@ -201,6 +201,11 @@ class Block:
         for name in ("domain", "neighbours"):
             object.__setattr__(self, name, getattr(self.problem, name))
 
+    @property
+    def width(self) -> int:
+        """How many numbers are released: noisy features, and after them what is chosen."""
+        return self.shape.features.shape[0] + self.domain.chosen
+
     # -- errors ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -318,7 +323,7 @@ class Block:
         size = self.answers.size
         every = shown == range(size) if isinstance(shown, range) else tuple(shown) == tuple(range(size))
         if every and count == self.answers.count:
-            return self, range(self.shape.features.shape[0])
+            return self, range(self.width)
         answers, kept = self.answers.picked([*shown, *([self.answers.size] if count else [])])
         if self.shape.counted:
             kept.append(self.problem.features.size)

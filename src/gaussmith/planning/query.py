@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from gaussmith.checks import check_number
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import Domain, Problem, free_marks, price_over_bound
 from gaussmith.domains.extremes import PersonRows, Product, Signs, Sphere
 from gaussmith.domains.features import (
@@ -165,6 +166,8 @@ def _fits_number(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     one_row = rule.unit is None or rule.person_columns
     whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
     held = free_marks(domain) == 1 == len(domain.input.attributes)
+    if isinstance(domain, ChosenCells) and (cut is None or cut.ends != domain.within or query.tie is not None):
+        return False
     return whose and held and cut is not None and cut.cells == domain.dimension
 
 
@@ -275,6 +278,15 @@ class Query:
         return self.tie is None and self.block.neighbours != self.neighbours
 
     @property
+    def taken_by_choice(self) -> Fraction:
+        """What of μ² is for choosing, in all groups of a person; 0 where nothing is chosen. Rounded up."""
+        domain = self.block.domain
+        if not isinstance(domain, ChosenCells):
+            return Fraction(0)
+        groups = self.groups
+        return domain.charge(self.neighbours, 1 if groups is None else groups.at_most, groups is not None)
+
+    @property
     def held(self) -> float:
         """By how much μ is divided for one group under add-remove: the root of how many a person is in."""
         return 1.0 if self.groups is None else math.sqrt(self.groups.at_most)
@@ -377,7 +389,8 @@ class Query:
             if self.block.neighbours != ADD_REMOVE:
                 raise damaged_plan("a group planned with a public number of people")
             share = _share(self.groups, self.neighbours, self.block)
-        if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
+        taken = (Fraction(self.block.guarantee.mu) * Fraction(share)) ** 2 + self.taken_by_choice
+        if taken > Fraction(self.guarantee.mu) ** 2:
             what = "a block's guarantee" if self.groups is None else "a group's share"
             raise damaged_plan(f"{what} is too large")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from gaussmith.numerics.exact import fraction_down, sqrt_upward
+from gaussmith.numerics.exact import sqrt_downward
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.privacy.pure import covers_pure, gdp_of_pure
 
@@ -69,18 +69,31 @@ def rank_sensitivity(level: Fraction, neighbours: str, rows: int = 1) -> Fractio
     return rows * (max(level, 1 - level) if neighbours == ADD_REMOVE else Fraction(1))
 
 
-def share_among(epsilon: Fraction, groups: int) -> Fraction:
-    """ε of each of the groups that a person may be in, where ε itself is charged."""
-    return epsilon / groups
+def charge_of_choice(epsilon: Fraction, level: Fraction, neighbours: str, groups: int, grouped: bool) -> Fraction:
+    """What choices in up to so many groups of a person take of μ², at Δ of `rank_sensitivity`; rounded up.
 
+    Added or removed, a person changes each of its groups by Δ. Replaced, it changes within a group by Δ = 1, or leaves
+    one and enters another, and changes each of both by max(q, 1−q), which costs a choice that part of its ε.
 
-def mu_among(mu: float, groups: int) -> float:
-    """μ of each of the groups that a person may be in; rounded down.
-
-    >>> round(mu_among(1.0, 4), 9)
-    0.5
+    >>> round(float(charge_of_choice(Fraction(1), Fraction(1, 2), "add-remove", 3, True)), 6)
+    1.167726
     """
-    return fraction_down(Fraction(mu) / Fraction(sqrt_upward(float(groups))))
+    within = Fraction(gdp_of_choice(epsilon)) ** 2
+    if neighbours == ADD_REMOVE or not grouped:
+        return groups * within
+    moved = Fraction(gdp_of_choice(epsilon * max(level, 1 - level))) ** 2
+    return groups * max(within, 2 * moved)
+
+
+def choice_within(square: Fraction, level: Fraction, neighbours: str, groups: int, grouped: bool) -> Fraction:
+    """The largest ε of a choice in each group that takes no more than this of μ² in all; rounded down."""
+    each = square / groups
+    found = choice_at(sqrt_downward(each))
+    if neighbours == ADD_REMOVE or not grouped:
+        return found
+    part = max(level, 1 - level)
+    moved = Fraction(float(choice_at(sqrt_downward(each / 2)) / part) * (1 - 2.0**-50))
+    return min(found, moved, Fraction(100))
 
 
 def spread_of_ranks(epsilon: Fraction, sensitivity: Fraction) -> float:

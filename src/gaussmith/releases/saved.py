@@ -134,7 +134,7 @@ def release_of(plan: Plan, queries: Any) -> Release:
     )
     sizes = [query.size if each is None else len(each.labels) for query, each in zip(plan.queries, shown, strict=True)]
     noisy = tuple(
-        _features(saved["features"], size, query.block.shape.features.shape[0])
+        _features(saved["features"], size, query.block.width)
         for saved, size, query in zip(queries, sizes, plan.queries, strict=True)
     )
     rules = (saved["row_rule"] for saved in queries)

@@ -20,27 +20,31 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
 from gaussmith.expressions.keys import Cut
 from gaussmith.notations import setting
-from gaussmith.numerics.exact import Array
+from gaussmith.numerics.exact import Array, fraction_down
 from gaussmith.numerics.kept import recall
-from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
+from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule, assemble_choice
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
 from gaussmith.planning.query import Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
+from gaussmith.privacy.choices import choice_within, spread_of_ranks
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
-from gaussmith.requests.bins import Bins, cuts_of, plain_keys
+from gaussmith.requests.bins import CELLS, Bins, cuts_of, equal_cells, plain_keys
 from gaussmith.requests.question import Question
 from gaussmith.requests.readers import is_found, is_plain
 from gaussmith.statistics.asking import read_weights
+from gaussmith.statistics.chosen import FOR_VALUE
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
+from gaussmith.statistics.statistic import CELLS as CELLS_OF
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
 
 # The parts of questions: answers that are read from the same rows over one domain, and so from one query.
@@ -313,10 +317,18 @@ def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, 
     return Slot.of(question.name, places)
 
 
-def assemble_part(part: Part, unit: str | None) -> Assembled:
+def may_choose(part: Part) -> bool:
+    """Whether a part is one quantile over the cells that bounds are cut into where none are declared."""
+    if part.over != CELLS_OF or len(part.asked) != 1 or part.error_at_most is not None:
+        return False
+    _, levels, cut, _ = part.asked[0].arguments
+    return len(levels) == 1 and cut.ends is not None and cut == equal_cells(*cut.ends, CELLS)
+
+
+def assemble_part(part: Part, unit: str | None, chooses: bool = False) -> Assembled:
     """Domain, answers and coordinates of a part."""
     rule = PersonRule(unit is not None, part.rows_per_unit or 1, part.mean_of, part.count, part.values_per_unit)
-    made = ASSEMBLIES[part.over](part.asked, rule, part.weights, part.missing)
+    made = (assemble_choice if chooses else ASSEMBLIES[part.over])(part.asked, rule, part.weights, part.missing)
     names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
     named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
     return replace(made, answers=made.answers.stating(named))
@@ -342,6 +354,24 @@ class Translated:
         return replace(made)  # two parts that ask the same are two queries
 
     def _plan(self, guarantee: Guarantee) -> Query:
+        """The query; where a cell is chosen the noise has a part of μ², and the choice what that leaves."""
+        domain = self.made.domain
+        if not isinstance(domain, ChosenCells):
+            return self._plan_noise(guarantee)
+        part = Guarantee(mu=fraction_down(Fraction(guarantee.mu) * Fraction(math.sqrt(1 - FOR_VALUE))))
+        query, groups = self._plan_noise(part), self.groups
+        left = guarantee.mu_squared - part.mu_squared
+        most = 1 if groups is None else groups.at_most
+        chosen = domain.at(choice_within(left, domain.level, query.neighbours, most, groups is not None))
+        spread = spread_of_ranks(chosen.epsilon, chosen.sensitivity_of_ranks(query.neighbours))
+        read = [replace(each, spread=spread) for each in self.made.answers.statistics]
+        block = query.block
+        answers = replace(block.answers, statistics=tuple(read))
+        return replace(
+            query, guarantee=guarantee, block=replace(block, problem=block.problem.over(chosen), answers=answers)
+        )
+
+    def _plan_noise(self, guarantee: Guarantee) -> Query:
         made = self.made
         if isinstance(self.groups, FoundGroups):
             from gaussmith.planning.discovered_groups import query_found
@@ -378,7 +408,11 @@ def plan_part(
     """The query of a part of a question, with the row rule of its table; `find` makes groups whose keys are found.
 
     The last parts are kept: a request that is changed a little has most of its parts in common with the one before.
+    One quantile is chosen where that states a smaller error than noisy cells do.
     """
+    if find is None and may_choose(part):
+        queries = [translate(part, unit, neighbours, chooses=each).plan(guarantee) for each in (True, False)]
+        return min(queries, key=lambda query: float(query.block.standard_errors.max()))
     content = None if find is not None else _content(part)
     if content is None:
         return translate(part, unit, neighbours, find).plan(guarantee)
@@ -409,9 +443,13 @@ def _content(part: Part) -> bytes | None:
 
 
 def translate(
-    part: Part, unit: str | None, neighbours: str, find: Callable[[Domain], FoundGroups] | None = None
+    part: Part,
+    unit: str | None,
+    neighbours: str,
+    find: Callable[[Domain], FoundGroups] | None = None,
+    chooses: bool = False,
 ) -> Translated:
-    """A part as far as no guarantee matters; `find` makes groups whose keys are found."""
+    """A part as far as no guarantee matters; `find` makes groups whose keys are found, `chooses`: a quantile's cell."""
     person, unit = unit, None if part.person_columns else unit  # then each person is one row
     where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
     is_marks = part.over == VALUES
@@ -423,7 +461,7 @@ def translate(
             f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_part(part, unit)
+    made = assemble_part(part, unit, chooses)
     if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
