@@ -21,7 +21,8 @@ from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
 from gaussmith.noise.keystream import Keystream
-from gaussmith.noise.selection import Occupied, RankSelection
+from gaussmith.noise.reals import Words as Random
+from gaussmith.noise.selection import Occupied, RankSelection, Selection
 from gaussmith.numerics.exact import Array, Integers, Words, python
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.joint_people import counts_everybody
@@ -328,19 +329,37 @@ def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int 
     The cell is chosen first. Given it the edges are fixed, and the people between them are counted and get noise.
     """
     domain = cast("ChosenCells", query.block.domain)
-    fine, delta = domain.fine, domain.sensitivity_of_ranks(query.neighbours)
-    selection, words = RankSelection(domain.level, domain.epsilon, delta), Keystream().words
-    chosen, around = [], []
-    for each in totals:
-        assert isinstance(each, PlacedTotals)
-        table = Occupied(each.places, each.counts, fine.cells)
-        (place,) = selection.sample(table, 1, words)
-        below = table.below(np.append(edges_around(place, fine.cells), fine.cells))
-        chosen.append(place)
-        around.append(Totals(np.diff(below, prepend=0), each.records))
+    selection = RankSelection(domain.level, domain.epsilon, domain.sensitivity_of_ranks(query.neighbours))
+    words = Keystream().words
+    chosen = [choose(selection, _occupied(query, each), words) for each in totals]
+    around = [total_around(query, each, place) for each, place in zip(totals, chosen, strict=True)]
     check_sums(query, around)
     noisy, public = _release_noise(query, around)
     return np.column_stack([noisy, np.array(chosen, float)]), public
+
+
+def choose(selection: Selection, table: Occupied, words: Random) -> int:
+    """One choice of a cell."""
+    (place,) = selection.sample(table, 1, words).tolist()
+    return int(place)
+
+
+def total_around(query: Query, totals: Totals, place: int) -> Totals:
+    """How many people are between the edges around a cell."""
+    table = _occupied(query, totals)
+    below = table.below(np.append(edges_around(place, table.cells), table.cells))
+    return Totals(np.diff(below, prepend=0), totals.records)
+
+
+def total_in_the_middle(query: Query, totals: Totals) -> Totals:
+    """The totals of a group; where a cell is chosen, those around the one in the middle: for audits."""
+    domain = query.block.domain
+    return total_around(query, totals, domain.fine.cells // 2) if isinstance(domain, ChosenCells) else totals
+
+
+def _occupied(query: Query, totals: Totals) -> Occupied:
+    assert isinstance(totals, PlacedTotals)
+    return Occupied(totals.places, totals.counts, cast("ChosenCells", query.block.domain).fine.cells)
 
 
 def _release_query(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:

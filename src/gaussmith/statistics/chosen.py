@@ -87,8 +87,10 @@ class ChosenQuantiles(Quantiles):
         """That of the crossing between the edges around the estimate, in one group."""
         return self.reading_over(self.limits_of(noisy)).gradient(noisy)
 
-    def at(self, levels: Sequence[float]) -> AroundChosen:
-        """Other quantiles, read from the same noisy numbers."""
+    def at(self, levels: Sequence[float]) -> ChosenQuantiles:
+        """Other quantiles, read from the same noisy numbers; the chosen one as it is."""
+        if list(levels) == self.levels.tolist():
+            return self
         plain = Quantiles.reading(tuple(f"q{level:g}" for level in levels), levels, self.edges.tolist())
         own = (plain.names, plain.places, plain.weights, plain.levels, plain.edges)
         return AroundChosen(*own, self.fine, self.spread)
