@@ -533,6 +533,8 @@ def make_standard(block: Block) -> Block | None:
 
 def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
+    if block.domain.chosen:  # it chooses nothing
+        return None
     if block.whole is not None:
         among, shown, count = block.whole
         found = standard_errors_of_standard(among)

@@ -294,7 +294,7 @@ class Query:
     @property
     def is_shared(self) -> bool:
         """Whether a group has less than the query's guarantee, because a person may be in several."""
-        return self.block.guarantee != self.guarantee
+        return self.block.guarantee != self.guarantee and not self.block.domain.chosen
 
     @property
     def _times(self) -> int:
