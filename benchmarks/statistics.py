@@ -1,9 +1,9 @@
 """Each statistic beside the same job in other tools: the error of theirs over the error of ours.
 
-The same 2 000 people, the same bounds, (ε = 1, δ = 1e-6). Errors are root mean squares of what was really released,
-over forty releases or more; those of quantiles are in ranks. A tool that offers several kinds of noise is asked
-with each. Ours protects adding or removing a person; beside answers of a tool that takes the number of people for
-public, ours are planned for replacing one. The jobs are in peers/asked.py.
+The same 2 000 people, the same bounds, (ε = 1, δ = 1e-6); beside pure ε = 1 of a tool, ours at pure ε = 1. Errors are
+root mean squares of what was really released, over forty releases or more; those of quantiles are in ranks. A tool
+that offers several kinds of noise is asked with each. Ours protects adding or removing a person; beside answers of a
+tool that takes the number of people for public, ours are planned for replacing one. The jobs are in peers/asked.py.
 
 Claim: theirs is never better by more than the luck of the draw, but for what EXCEPTIONS in shared/compared.py names,
 with the reason. The results say so too.

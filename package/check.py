@@ -20,7 +20,6 @@ import sys
 import tarfile
 import tempfile
 import time
-import tomllib
 import venv
 import zipfile
 from email.message import Message
@@ -179,8 +178,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What a release of the package must pass.")
     parser.add_argument("--tests", action="store_true", help="run all unit tests of the source archive")
     options = parser.parse_args()
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    print(f"gaussmith {version}", flush=True)
+    source = (ROOT / "src" / "gaussmith" / "__init__.py").read_text("utf-8")
+    print("gaussmith", re.findall('__version__ = "(.+)"', source)[0], flush=True)
     try:
         archive, wheel = step("build", lambda: build(), lambda made: ", ".join(_sized(file) for file in made))
         step("twine check", lambda: run(sys.executable, "-m", "twine", "check", "--strict", archive, wheel))

@@ -3,6 +3,7 @@
 The README links to files beside it, which a package page does not have. `home` in pyproject.toml is the address of
 the project's repository. While it is empty, because nothing is published, a link becomes its text and the file's path,
 pictures are left out, and the project has no addresses: a package page must not name a place that does not exist.
+Whoever reads the package page installs from the index, not from a folder.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 PICTURE = re.compile(r"<picture>.*?</picture>\n*|^!\[[^\]]*\]\([^)]*\)\n+", flags=re.M | re.S)
 MADE = re.compile(r"^<!-- .*? -->\n", flags=re.M)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#|mailto:)([^)\s]+)\)")
+COPY = re.compile(r"^pip install \.\s.*$", flags=re.M)
+"""How the README says to install from the folder it is in."""
 ARCHIVE = "Files that this page names are in the source archive (sdist)."
 
 
@@ -34,7 +37,7 @@ class ReadmeHook(MetadataHookInterface):
 
 def page_text(readme: str, home: str, version: str) -> str:
     """The README as a package page shows it: no link to a file that is not there."""
-    text = MADE.sub("", readme)
+    text = COPY.sub("pip install gaussmith     # needs Python 3.11 or newer", MADE.sub("", readme))
     if home:
         base = f"{home}/blob/v{version}"
         text = re.sub(r'(src|srcset)="(?!https?:)([^"]+)"', rf'\1="{home}/raw/v{version}/\2"', text)
@@ -45,7 +48,7 @@ def page_text(readme: str, home: str, version: str) -> str:
 def _named(link: re.Match[str]) -> str:
     """The text of a link and the file it leads to, once where they are the same."""
     text, target = link[1], link[2]
-    return f"`{target}`" if text.strip("`") in target else f"{text} (`{target}`)"
+    return f"`{target}`" if text.strip("`") == target else f"{text} (`{target}`)"
 
 
 def addresses(home: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
     ./run prove peers                      makes an environment for each library, and runs it
     ./run prove peers --only opendp        keeps what is there of the others
-    ./run prove peers --pages              makes the pages docs/coming-from*.md anew from what is there
+    ./run prove peers --pages              makes the page docs/coming-from.md anew from what is there
 
 The scripts are in proofs/jobs; the pages show their code and our own. Errors are root mean squares over all answers and
 repetitions, of counts in people, of sums in units of the upper bound, of means in percent of the width of the bounds.

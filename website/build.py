@@ -31,7 +31,7 @@ BROWSED = (
     "howto.html",
     "reference/api.html",
     "reference/errors.html",
-    "coming-from-opendp.html",
+    "coming-from.html",
 )
 
 

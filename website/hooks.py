@@ -7,6 +7,7 @@ page, everything else a text.
 
 from __future__ import annotations
 
+import doctest
 import posixpath
 import re
 import sys
@@ -29,6 +30,12 @@ PAGES = (
     "benchmarks/results/results.md",
     "examples/reproduce/README.md",
 )
+doctest.register_optionflag("NOISY")  # docs/conftest.py
+BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
+INDEX = re.compile(r"(?<=[\w‖)\]′½])_(\{[^{}]*\}|[a-z0-9]+|[A-ZΑ-Ωα-ω∞])")
+POWER = re.compile(r"\^(\{[^{}]*\}|[a-zα-ω]|[0-9]+|½)")
+PROOF = re.compile(r"^(\*Proof\.\*.*?∎)", flags=re.M | re.S)
+CHECKED = re.compile(r"^(\*Functions:\* .*)$", flags=re.M)
 LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(\))")
 
 
@@ -36,7 +43,7 @@ def on_config(config: Any) -> Any:
     """Put pages that the menu does not name at its end, so that every page can be found."""
     named = re.findall(r"[\w/.-]+\.md", repr(config["nav"]))
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
-    rest = [page for page in pages if page not in named and not page.startswith("decisions/0")]
+    rest = [page for page in pages if page not in named]
     config["nav"] += [{"More": rest}] if rest else []
     return config
 
@@ -62,8 +69,44 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links out of docs/ into links on the site; a folder keeps its text alone."""
-    return LINK.sub(lambda link: _rewritten(link, page.file.src_uri), _without_marks(markdown))
+    """Turn links out of docs/ into links on the site, and examples into code that can be copied, with its output."""
+    source = page.file.src_uri
+    if source in ("theory.md", "errata.md"):
+        markdown = _raised(_folded(markdown))
+    markdown = BLOCK.sub(lambda block: _without_prompts(block), _without_marks(markdown))
+    return LINK.sub(lambda link: _rewritten(link, source), markdown)
+
+
+def _without_prompts(block: re.Match[str]) -> str:
+    """Code without `>>>`, and what it prints in a block of its own."""
+    examples = doctest.DocTestParser().get_examples(block[1])
+    parts: list[str] = []
+    code = ""
+    for example in examples:
+        code += re.sub(r" *# doctest: .*$", "", example.source, flags=re.M)
+        if example.want or example.exc_msg:
+            said = example.exc_msg or example.want
+            parts += ["```python", code.rstrip(), "```", "", "``` { .text .output .no-copy }", said.rstrip(), "```", ""]
+            code = ""
+    parts += ["```python", code.rstrip(), "```", ""] if code else []
+    return "\n".join(parts).rstrip() if examples else block[0]
+
+
+def _raised(markdown: str) -> str:
+    """Indices and powers of formulas that are typed as text, such as λ_j and e^{−t}, set as such."""
+    parts = re.split(r"(`[^`]*`|\]\([^)]*\)|at_most|</?[a-z][^>]*>)", markdown)
+    for i in range(0, len(parts), 2):
+        text = INDEX.sub(lambda found: f"<sub>{found[1].strip('{}')}</sub>", parts[i])
+        parts[i] = POWER.sub(lambda found: f"<sup>{found[1].strip('{}')}</sup>", text)
+    return "".join(parts)
+
+
+def _folded(markdown: str) -> str:
+    """The theory with its proofs folded, and small print for the functions and tests of a statement."""
+    markdown = PROOF.sub(
+        r'\n<details class="proof" markdown="1"><summary>Proof</summary>\n\n\1\n\n</details>\n', markdown
+    )
+    return CHECKED.sub(r"\n\1\n{ .checked }\n", markdown)
 
 
 def _without_marks(markdown: str) -> str:

@@ -54,6 +54,11 @@ def error_sentences() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 def errors_page() -> str:
     """Every code: what is wrong and the rule (the cause), and what to do (the cure)."""
     parts = [
+        "---",
+        "search:",
+        "  exclude: true",
+        "---",
+        "",
         "# Errors",
         "",
         "Every error has a `code`, which stays when its words change, and says what is wrong, the rule it breaks and what",

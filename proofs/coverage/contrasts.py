@@ -65,7 +65,6 @@ def _of_size(n: int) -> Iterator[Case]:
     yield _case(f"share of a group in the count, n = {n:,}", grouped, truth, _share)
     yield _case(f"contrast of the means of three groups, n = {n:,}", grouped, truth, _contrast)
     yield _case(f"means of all groups against one, at once, n = {n:,}", grouped, truth, _against_one)
-    yield _case(f"counts of all groups against their mean, at once, n = {n:,}", grouped, truth, _against_mean)
     values = gm.Request("nowhere.csv", histograms={"region": list(GROUPS)}, guarantee=GUARANTEE).plan
     cells = np.array([[n * p for p in GROUPS.values()]])
     yield _case(f"share of a value, n = {n:,}", values, (cells,), _share_of_value)
@@ -300,10 +299,6 @@ def _contrast(release: Release) -> Contrasts:
 
 def _against_one(release: Release) -> Contrasts:
     return release.contrasts("north", answer="age_mean")
-
-
-def _against_mean(release: Release) -> Contrasts:
-    return release.contrasts(answer="count")
 
 
 def _share_of_value(release: Release) -> Contrasts:

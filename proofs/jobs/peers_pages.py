@@ -1,11 +1,10 @@
-"""The pages docs/coming-from*.md: the code of each library's script beside ours, and the errors that were measured."""
+"""The page docs/coming-from.md: the code of each library's script beside ours, and the errors that were measured."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import textwrap
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -66,10 +65,6 @@ class Library:
     """Its words and ours."""
     notes: tuple[str, ...]
 
-    @property
-    def page(self) -> Path:
-        return ROOT / "docs" / f"coming-from-{self.name}.md"
-
 
 LIBRARIES = (
     Library(
@@ -102,7 +97,7 @@ LIBRARIES = (
             ("`tools.histogram(…, bins=…)`", "`histograms`, with bins or declared values"),
         ),
         (
-            "It adds Laplace and geometric noise for pure ε, which is smaller than any Gaussian noise for one number or for disjoint groups at (1, 1e-6), and grows faster with the number of answers. If you need one number, and nothing else ever, stay there.",
+            "It adds Laplace and geometric noise for pure ε. State `epsilon` without `delta` for the same guarantee here: one noise then serves all numbers of a request.",
             'It divides means by the exact number of people, which it takes for public; ours is secret. `neighbours="replace-one"` makes it public here too.',
             "Its noise is made with floating-point numbers, and known attacks on them apply. A person with many rows is not protected: there is no unit.",
         ),
@@ -191,85 +186,69 @@ def _error(title: str, job: str) -> str:
     return f"{value:.2g} ± {value / math.sqrt(2 * answers):.1g}"
 
 
-def _ratio(title: str, job: str) -> str:
-    """Their error over ours; said to be chance where it is within two standard errors of 1."""
-    found = results()
-    ratio = found["errors"][title][job] / found["errors"]["Gaussmith"][job]
-    answers = [found["repetitions"][name] * (1 if job == "count_people" else 3) for name in (title, "Gaussmith")]
-    spread = math.sqrt(sum(0.5 / number for number in answers))
-    return f"{ratio:.1f}" + (", may be chance" if abs(math.log(ratio)) < 2 * spread else "")
-
-
-def table(library: Library) -> str:
-    errors = results()["errors"]
-    theirs = errors.get(library.title, {})
-    lines = [f"| job | {library.title} | Gaussmith | theirs / ours |", "|---|---:|---:|---:|"]
-    for job, title in TITLES.items():
-        ratio = _ratio(library.title, job) if job in theirs else "not run"
-        lines.append(f"| {title} | {_error(library.title, job)} | {_error('Gaussmith', job)} {UNITS[job]} | {ratio} |")
-    return "\n".join(lines)
-
-
-def page_of(library: Library) -> str:
-    found = results()
-    told = found.get("libraries", {}).get(library.title)
-    shared, jobs = functions(library)
-    when = (
-        f"{library.title} {told}, {found.get('repetitions', {}).get(library.title)} repetitions or more"
-        if told
-        else "not run here"
-    )
-    parts = [
-        f"# Coming from {library.title}",
-        "",
-        f"Five jobs in {library.title} and here, on the same table at ε = 1 and δ = 1e-6. Their code is what `./run prove peers` runs ({when}); ours is run by the tests.",
-        "",
-        "| there | here |",
-        "|---|---|",
-        *(f"| {theirs} | {ours} |" for theirs, ours in library.words),
-        "",
-        *(f"- {note}" for note in library.notes),
-        "",
-        "Root mean square errors of what was released, with the standard errors of these figures:",
-        "",
-        table(library),
-        "",
-    ]
-    left_out = {name: why for name, why in found.get("left_out", {}).items() if str(name).startswith(library.title)}
-    parts += [f"- {name}: {why}" for name, why in left_out.items()] + ([""] if left_out else [])
-    parts += ["The table, made up:", "", PREAMBLE, ""]
-    if shared:
-        parts += [f"What the jobs in {library.title} share:", "", "```py", shared, "```", ""]
-    for job, title in TITLES.items():
-        parts += [f"## {title}", "", library.title, "", "```py", jobs[job], "```", "", "Gaussmith", ""]
-        parts += ["```python", _doctest(OURS[job]), "", "```", ""]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def overview() -> str:
+def table() -> str:
+    """The errors of every library, of every job."""
     titles = [each.title for each in LIBRARIES]
     lines = ["| job | Gaussmith | " + " | ".join(titles) + " |", "|---" + "|---:" * (len(titles) + 1) + "|"]
     for job, title in TITLES.items():
         cells = [_error(name, job) for name in ("Gaussmith", *titles)]
         lines.append(f"| {title} ({UNITS[job]}) | {' | '.join(cells)} |")
-    text = textwrap.dedent("""\
-        # Coming from another library
+    return "\n".join(lines)
 
-        The same five jobs, on the same 5 000 people, at ε = 1 and δ = 1e-6, each in its own words: {links}.
 
-        Root mean square errors of what was released, by `./run prove peers`, each library in an environment of its own, with the standard errors of these figures:
+def section_of(library: Library) -> list[str]:
+    """What users of a library must know, and its code of the five jobs."""
+    found = results()
+    version = found.get("libraries", {}).get(library.title)
+    shared, jobs = functions(library)
+    left_out = {name: why for name, why in found.get("left_out", {}).items() if str(name).startswith(library.title)}
+    return [
+        f"## {library.title}",
+        "",
+        f"| {library.title} {version or '(not run here)'} | Gaussmith |",
+        "|---|---|",
+        *(f"| {theirs} | {ours} |" for theirs, ours in library.words),
+        "",
+        *(f"- {note}" for note in library.notes),
+        *(f"- {name}: {why}" for name, why in left_out.items()),
+        "",
+        "```py",
+        "\n\n\n".join([*([shared] if shared else []), *(jobs[job] for job in TITLES)]),
+        "```",
+        "",
+    ]
 
-        {table}
 
-        OpenDP, Tumult and PipelineDP add Gaussian noise here, diffprivlib and SmartNoise Laplace noise for pure ε, which is smaller for single numbers and disjoint groups. diffprivlib divides by the exact number of people. More jobs, also with Laplace noise, and times: [how it compares](compared.md).
-        """)
-    links = ", ".join(f"[{each.title}]({each.page.name})" for each in LIBRARIES)
-    return text.format(links=links, table="\n".join(lines))
+def page() -> str:
+    links = ", ".join(f"[{each.title}](#{each.title.lower().replace(' ', '-')})" for each in LIBRARIES)
+    parts = [
+        "# Coming from another library",
+        "",
+        f"Five jobs on the same 5 000 people at ε = 1 and δ = 1e-6, here and in {links}.",
+        "",
+        "Root mean square errors of what was released, with the standard errors of these figures. `./run prove peers` "
+        "runs each library in an environment of its own:",
+        "",
+        table(),
+        "",
+        "OpenDP, Tumult and PipelineDP add Gaussian noise here. diffprivlib and SmartNoise add Laplace noise for pure "
+        "ε, as `guarantee = { epsilon = 1 }` does here. More jobs, with such noise and times: "
+        "[how it compares](compared.md).",
+        "",
+        "## The five jobs in Gaussmith",
+        "",
+        PREAMBLE,
+    ]
+    for job, title in TITLES.items():
+        parts += ["", f"{title}", "", "```python", _doctest(OURS[job]), "", "```"]
+    parts.append("")
+    for library in LIBRARIES:
+        parts += section_of(library)
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def pages() -> dict[Path, str]:
-    made = {each.page: page_of(each) for each in LIBRARIES}
-    return {ROOT / "docs" / "coming-from.md": overview(), **made}
+    return {ROOT / "docs" / "coming-from.md": page()}
 
 
 def write_pages() -> None:

@@ -69,6 +69,52 @@ means = { age = "private" }
 guarantee = { epsilon = 1, delta = 1e-5 }
 """
 
+PURE = """
+source = "people.csv"
+sums = { spent = [0, 500], age = [20, 100] }
+count = true
+complete = ["spent", "age"]
+guarantee = { epsilon = 1 }
+"""
+
+PURE_GROUPS = """
+source = "people.csv"
+unit = "person"
+groups_per_unit = 2
+sums = { spent = [0, 500] }
+by = { region = ["a", "b", "c", "d", "e", "f", "g", "h"] }
+guarantee = { epsilon = 1 }
+"""
+
+PURE_COUNT = """
+source = "people.csv"
+count = true
+guarantee = { epsilon = 3 }
+"""
+
+PURE_VALUES = """
+source = "people.csv"
+unit = "person"
+histograms = { area = ["n", "s", "e", "w"] }
+values_per_unit = 3
+guarantee = { epsilon = 1 }
+"""
+
+PURE_APART = """
+source = "people.csv"
+guarantee = { epsilon = 1 }
+
+[[question]]
+name = "areas"
+histograms = { area = ["n", "s", "e", "w"] }
+
+[[question]]
+name = "older"
+sums = { spent = [0, 500] }
+where = "age > 60"
+count = true
+"""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -80,8 +126,18 @@ class Fault:
 
 
 DRAW = "gaussmith.mechanism:_release_query"
+TIE = "gaussmith.mechanism:_release_tie"
 PIECE = "gaussmith.totals.records:BoxKernel._add_piece"
 NOISE = "gaussmith.noise.gaussian:_draw"
+PURE_DRAW, PURE_ADD = "gaussmith.mechanism:_release_pure", "gaussmith.mechanism:add_pure"
+RADIUS, WHOLE = "gaussmith.noise.cube:draw_radii", "gaussmith.noise.geometric:_draw"
+CERTIFIED = "gaussmith.planning.pure_lattice:certify_block"
+SMALLER = 'raise damaged_plan("pure noise for a smaller change of one person")'
+NO_MU = (
+    "gaussmith.privacy.guarantee:Guarantee.mu",
+    "    if self.is_pure:\n        raise GuaranteeError(",
+    "    if self.is_pure:\n        return 1.2320353853449\n    if False:\n        raise GuaranteeError(",
+)
 UNCLIPPED = (
     (PIECE, "            np.clip(x, low, top, out=x)\n", "            pass\n"),
     (PIECE, "np.clip(column[start:stop], bottom, ceiling, out=row)", "row[:] = column[start:stop]"),
@@ -178,12 +234,12 @@ FAULTS: dict[str, Fault] = {
     "sensitivity C for replace-one": Fault(
         "a replaced person is charged like an added one",
         REPLACED,
-        (("gaussmith.domains.extremes:Signs.largest", "else 2.0 * extent", "else 1.0 * extent"),),
+        (("gaussmith.domains.extremes:Signs.sensitivity", "else 2.0 * extent", "else 1.0 * extent"),),
     ),
     "n in the record": Fault(
         "the exact number of people is written into the record",
         SUMS,
-        ((DRAW, "if block.public_count and not draw.hides_membership else None", ""),),
+        ((DRAW, "if block.public_count and not query.hides_membership else None", ""),),
     ),
     "threshold without the person": Fault(
         "the threshold of found keys is not raised by what one person adds",
@@ -314,9 +370,20 @@ FAULTS: dict[str, Fault] = {
         TIED,
         (
             (
-                "gaussmith.mechanism:_release_tie",
+                TIE,
                 "noisy = add(lifted.ravel(), noise)",
                 "noisy = add(lifted.ravel(), noise.clip(-(5 << NOISE_BITS), 5 << NOISE_BITS))",
+            ),
+        ),
+    ),
+    "one noise for all groups": Fault(
+        "noise that is planned for one group is drawn once and used in every group",
+        TIED,
+        (
+            (
+                TIE,
+                "normal_integers(lifted.size, NOISE_BITS)",
+                "np.tile(normal_integers(lifted.shape[1], NOISE_BITS), len(lifted))",
             ),
         ),
     ),
@@ -341,5 +408,167 @@ FAULTS: dict[str, Fault] = {
                 "noise, spare_noise = drawn[0] & -(1 << 30),",
             ),
         ),
+    ),
+    # Pure ε: noise of other laws, on lattices of integers.
+    "pure: radius of D numbers": Fault(
+        "the radius of cube noise is a sum of D geometric numbers, not of D + 1",
+        PURE,
+        (
+            (
+                RADIUS,
+                "(numbers + 1) * blocks, words).reshape(blocks, numbers + 1)",
+                "numbers * blocks, words).reshape(blocks, numbers)",
+            ),
+        ),
+    ),
+    "pure: radius without its offset": Fault(
+        "the radius of cube noise on whole numbers is a sum of geometric numbers alone",
+        PURE_COUNT,
+        ((RADIUS, "_offsets(rate, numbers, words(blocks), words)", "0"),),
+    ),
+    "pure: acceptance left out": Fault(
+        "the low part of geometric numbers is uniform: none is drawn again",
+        PURE,
+        ((WHOLE, "kept = _accepted(drawn, rests, split, words)", "pass"),),
+    ),
+    "pure: rate 2 % too large": Fault(
+        "all pure noise is 2 % too small",
+        PURE,
+        (
+            (
+                "gaussmith.noise.geometric:geometric_integers",
+                "Split(rate)",
+                "Split(rate * 51 / 50)",
+            ),
+        ),
+    ),
+    "pure: one radius for all": Fault(
+        "numbers of a cube are drawn alone, each with a radius of its own for one number",
+        PURE,
+        (
+            (
+                "gaussmith.noise.cube:cube_integers",
+                "radii = draw_radii(rate, numbers, min(step, blocks - start), words)",
+                "radii = np.full(min(step, blocks - start), int((numbers + 1) / rate))",
+            ),
+        ),
+    ),
+    "pure: two zeros": Fault(
+        "0 comes with either sign, twice as often as it should",
+        PURE_VALUES,
+        ((WHOLE, "kept &= ~(minus & (found == 0))", "pass"),),
+    ),
+    "pure: sensitivity in the wrong norm": Fault(
+        "numbers that move together get independent noise for the largest one",
+        PURE,
+        (("gaussmith.planning.pure_lattice:Drawn.law", "LAWS[self.norm]", 'LAWS["1"]'),),
+    ),
+    "pure: sensitivity of one value": Fault(
+        "people with three values are charged like people with one",
+        PURE_VALUES,
+        (("gaussmith.domains.pure_strategies:_largest_marks", "[n - k :]", "[n - 1 :]"),),
+    ),
+    "pure: sensitivity 1": Fault(
+        "numbers on the fine lattice get the noise of whole numbers",
+        PURE,
+        (
+            ("gaussmith.planning.pure_noise:_drawn_together", "round(largest * scale)", "1"),
+            (CERTIFIED, SMALLER, "pass"),
+        ),
+    ),
+    "pure: ε split twice": Fault(
+        "every noise gets all of ε, as if it had not been split",
+        PURE_APART,
+        (
+            (
+                "gaussmith.planning.pure_noise:shares_of",
+                "fraction_down(epsilon * size / total)",
+                "fraction_down(epsilon)",
+            ),
+            (
+                "gaussmith.planning.pure_noise:certify_pure",
+                'raise damaged_plan("queries that spend too much")',
+                "pass",
+            ),
+        ),
+    ),
+    "pure: ε of one group": Fault(
+        "people in two groups have all of ε in each",
+        PURE_GROUPS,
+        (
+            ("gaussmith.planning.pure_noise:_drawn_together", "share if held == 1 else", "share if held else"),
+            (
+                "gaussmith.planning.pure_noise:certify_query",
+                'raise damaged_plan("a group\'s share is too large")',
+                "pass",
+            ),
+        ),
+    ),
+    "pure: δ = 0 of Gaussian noise": Fault(
+        "a plan with Gaussian noise states δ = 0",
+        PURE,
+        (
+            NO_MU,
+            ("gaussmith.requests.request:Request._tied", "if guarantee.is_pure:", "if False:"),
+            (
+                "gaussmith.planning.pure_noise:certify_query",
+                "    query.block.certify()",
+                "    return\n    query.block.certify()",
+            ),
+            (
+                "gaussmith.planning.pure_noise:certify_pure",
+                "    if any(query.noise is None for query in queries):",
+                "    return\n    if any(query.noise is None for query in queries):",
+            ),
+        ),
+    ),
+    "pure: a forgotten reader of μ": Fault(
+        "a release reads μ of a pure ε, and adds Gaussian noise",
+        PURE,
+        (
+            NO_MU,
+            ("gaussmith.mechanism:release_totals", "if plan.guarantee.is_pure:", "if False:"),
+        ),
+    ),
+    "pure: the same noise in groups": Fault(
+        "one noise is used in all groups",
+        PURE_GROUPS,
+        (
+            (
+                PURE_DRAW,
+                "drawn = pure_integers(noise.law, noise.copies)",
+                "drawn = np.repeat(pure_integers(noise.law, 1), noise.copies, axis=0)",
+            ),
+        ),
+    ),
+    "pure: noise of another query": Fault(
+        "every query of a noise takes its first numbers",
+        PURE_APART.replace('histograms = { area = ["n", "s", "e", "w"] }', "sums = { age = [0, 100] }"),
+        ((PURE_DRAW, "start : start + query", "0 : query"),),
+    ),
+    "pure: clipped": Fault(
+        "noise is clipped at 8 times the largest change before it is added",
+        PURE,
+        ((PURE_ADD, "lifted + noise", "lifted + noise.clip(-(8 << 40), 8 << 40)"),),
+    ),
+    "pure: low bits 0": Fault(
+        "the low 20 bits of noise are 0 when it is added",
+        PURE,
+        ((PURE_ADD, "lifted + noise", "lifted + (noise & -(1 << 20))"),),
+    ),
+    "pure: even noise": Fault(
+        "all noise on whole numbers is even, so that odd results tell",
+        PURE_VALUES,
+        ((PURE_DRAW, "noise.copies)", "noise.copies) & -2"),),
+    ),
+    "pure: no noise on 0": Fault(
+        "a count of 0 gets no noise",
+        PURE_VALUES,
+        ((PURE_ADD, "lifted + noise", "lifted + noise * (lifted != 0)"),),
+    ),
+    "pure: counts below 0 cut": Fault(
+        "noisy integers below 0 become 0 only where nobody is counted",
+        PURE_VALUES,
+        ((PURE_ADD, "lifted + noise", "np.where(np.asarray(lifted) == 0, abs(noise), lifted + noise)"),),
     ),
 }

@@ -106,10 +106,12 @@ def check_whole(
     high: int | None = None,
     *,
     rule: str = "",
-    remedy: str = "",
+    remedy: str | Callable[[int], str] = "",
     error: type[GaussmithError] = RequestError,
 ) -> int:
     """The value as an int; refuses anything but an integer from `low` to `high`, inclusive.
+
+    `remedy` may be a function of the number that was probably meant.
 
     >>> check_whole("rows_per_unit", 0, 1)
     Traceback (most recent call last):
@@ -118,7 +120,8 @@ def check_whole(
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
-    rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={meant(value, low, high)}"
+    rule, near = rule or f"it must be a whole number {usual}", meant(value, low, high)
+    remedy = (remedy(near) if callable(remedy) else remedy) or f"write {name}={near}"
     what = f"{name}={_text(value)}"
     raise error(what, rule, remedy, code="whole-number-out-of-range", name=name, value=value, low=low, high=high)
 

@@ -20,7 +20,7 @@ from gaussmith.engines.versions import data_error
 from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
-from gaussmith.noise.keystream import Keystream
+from gaussmith.noise.keystream import Keystream, pure_integers
 from gaussmith.noise.reals import Words as Random
 from gaussmith.noise.selection import Occupied, RankSelection, Selection
 from gaussmith.numerics.exact import Array, Integers, Words, python
@@ -166,7 +166,7 @@ def _open(data: Any, query: Query) -> Opened:
 def release(prepared: Prepared, progress: Progress | None = None) -> Release:
     """The planned answers with exact noise. Reads the data once for each query, or for several that share a scan.
 
-    Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
+    Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee; or ε-DP, where that is pure.
     """
     plan = prepared.plan
     refuse_stages(plan)
@@ -207,9 +207,12 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     for query, each in zip(plan.queries, totals, strict=True):
         if not query.block.domain.chosen:
             check_sums(query, each)
-    own = {i: query for i, query in enumerate(plan.queries) if query.tie is None}
-    found = {i: _release_query(query, totals[i]) for i, query in own.items() if query.block.lender is None}
-    found |= _release_ties(plan, totals)
+    if plan.guarantee.is_pure:
+        found = _release_pure(plan, totals)
+    else:
+        own = {i: query for i, query in enumerate(plan.queries) if query.tie is None}
+        found = {i: _release_query(query, totals[i]) for i, query in own.items() if query.block.lender is None}
+        found |= _release_ties(plan, totals)
     noisy, records = zip(*(found[i] for i in range(len(plan.queries))), strict=True)
     return Release(plan, noisy, records, (None,) * len(found))
 
@@ -385,12 +388,46 @@ def _release_noise(query: Query, totals: Sequence[Totals]) -> tuple[Array, int |
     return features, public
 
 
+def _release_pure(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, tuple[Array, int | None]]:
+    """The noisy features of all queries under pure ε: each noise is drawn once, or anew in every group."""
+    found: dict[int, tuple[Array, int | None]] = {}
+    for noise in plan.pure_noises:
+        drawn = pure_integers(noise.law, noise.copies)
+        for i, query, start in zip(noise.members, noise.queries, noise.starts, strict=True):
+            own = np.asarray(drawn)[:, start : start + query.block.grid.lift.shape[0]]
+            found[i] = _read_pure(query, lift_groups(query, totals[i]), own), None
+    return found
+
+
+def _read_pure(query: Query, lifted: Words | list[Integers], noise: npt.NDArray[Any]) -> Array:
+    """The features of the lifted integers of every group with noise."""
+    block = query.block
+    return block.shape.features.times_rows(add_pure(lifted, noise).astype(float) / block.grid.scale)
+
+
+def add_pure(lifted: Words | list[Integers], noise: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Exact integers with pure noise, one group each: of any size, as noise of a small ε has wide tails."""
+    if not (isinstance(lifted, np.ndarray) and noise.dtype != object and _fits_words(lifted) and _fits_words(noise)):
+        lifted = np.array([[int(y) for y in each] for each in lifted], dtype=object).reshape(noise.shape)
+    return np.asarray(lifted + noise)
+
+
+def _fits_words(numbers: npt.NDArray[Any]) -> bool:
+    """Whether the sum of two such numbers is a word."""
+    return not numbers.size or max(-int(numbers.min()), int(numbers.max())) < 1 << 62
+
+
 def sample_query(query: Query, totals: Totals, times: int) -> Array:
     """The noisy features of so many releases of the same totals of one group: for audits, never for a release.
 
     The totals are lifted once; noise is drawn, added and read as in a release.
     """
-    return _release_noise(query, RepeatedTotals(totals, times))[0]
+    repeated = RepeatedTotals(totals, times)
+    if query.block.noise_law is not None and query.block.drawn is not None:
+        start, rows = query.block.drawn.start, query.block.grid.lift.shape[0]
+        drawn = np.asarray(pure_integers(query.block.noise_law, times))[:, start : start + rows]
+        return _read_pure(query, lift_groups(query, repeated), drawn)
+    return _release_noise(query, repeated)[0]
 
 
 def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:

@@ -18,7 +18,6 @@ from refusals import damaged, refused
 
 from gaussmith.domains import moments as bounds
 from gaussmith.domains.moments import Moments
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Matrix
 from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
 
@@ -110,24 +109,24 @@ def test_vertices_do_not_bound_pairs() -> None:
     assert domain.sensitivity(lift, REPLACE_ONE) ** 2 == pytest.approx(1.0512, abs=2e-4)
 
 
-def alike_lift(rng: np.random.Generator, domain: Moments) -> tuple[Headed, list[Fraction]]:
+def alike_lift(rng: np.random.Generator, domain: Moments) -> tuple[Dense, list[Fraction]]:
     """A lift that treats all columns alike, and its squared norm with k ones."""
     d, m = domain.columns_count, len(domain.crossed)
     value, product, own, shared, border, first, last = np.abs(rng.normal(size=7)).tolist()
     block = np.full((d + 1, d + 1), shared)
     block[:d, :d] += own * np.eye(d)
     block[:d, d], block[d, :d], block[d, d] = -border, first, last
-    index = np.array([*range(d), *domain.crossed, *[0] * (d + 1)], np.int64)
-    inner = np.array([value] * d + [product] * m + [0.0] * (d + 1))
-    rest = Bordered(index, inner, np.append(np.zeros(d + m), block[:, d]), domain.dimension + 1)
-    lift = Headed(rest, np.arange(d + m, len(index)), domain.squares, block[:, :d])
+    alone = [*range(d), *domain.crossed]
+    lift = np.zeros((d + m + d + 1, domain.dimension + 1))
+    lift[np.arange(d + m), alone] = [value] * d + [product] * m
+    lift[d + m :, [*domain.squares, domain.dimension]] = block
     squares = []
     for k in range(d + 1):
         y = [Fraction(int(i < k)) for i in range(d)] + [Fraction(1)]
         sums = (sum(Fraction(x) * v for x, v in zip(row, y, strict=True)) for row in block.tolist())
         pairs = k * (k - 1) // 2 if m else 0
         squares.append(k * Fraction(value) ** 2 + pairs * Fraction(product) ** 2 + sum(s * s for s in sums))
-    return lift, squares
+    return Dense(lift), squares
 
 
 @pytest.mark.parametrize("products", ["all", "squares"])
@@ -158,9 +157,9 @@ def test_other_lifts_are_refused() -> None:
         domain.sensitivity(Exchangeable(domain.dimension + 1, 2.0**60, 2.0**120), ADD_REMOVE)
     with refused(damaged("a lift of")):
         domain.sensitivity(Diagonal(np.ones(3)), ADD_REMOVE)
-    twice = Bordered(np.array([domain.dimension]), np.array([1.0]), np.array([2.0**-60]), domain.dimension + 1)
-    with refused(damaged("a lift with two entries in its last column")):
-        domain.sensitivity(twice, ADD_REMOVE)
+    apart = Bordered(np.array([domain.dimension]), np.array([1.0]), np.array([2.0**-60]), domain.dimension + 1)
+    with refused(damaged("which its domain cannot bound")):  # its two entries in the last column would be rounded
+        domain.sensitivity(apart, ADD_REMOVE)
 
 
 FAULTS = [

@@ -117,6 +117,7 @@ def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "EVIDENCE", tmp_path / "evidence" / "requests.json")
     return module
@@ -130,6 +131,8 @@ def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.Capture
     assert evidence["realistic"]["requests"] == 26
     assert evidence["certificates"]["requests"] == 3 and len(evidence["certificates"]["named"]) == 12
     assert evidence["by_the_same_groups"]["requests"] == 3
+    for part in ("certificates", "by_the_same_groups"):
+        assert evidence[part]["neighbours"]["pairs"] == 60 and evidence[part]["neighbours"]["violations"] == 0
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 
@@ -139,3 +142,4 @@ def test_the_proof_fails_where_something_is_missed(proof: ModuleType, monkeypatc
     assert proof.main(["--requests", "3", "--pairs", "300", "--certificates", "1", "--seed", "abc"]) == 1
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["neighbours"]["violations"] > 0 and evidence["neighbours"]["missed"]
+    assert evidence["certificates"]["neighbours"]["violations"] > 0 and evidence["certificates"]["missed"]

@@ -1,4 +1,4 @@
-"""The page docs/evidence.md, made from what proofs left in docs/evidence: one section each, all of its numbers."""
+"""The page docs/evidence.md, made from what proofs left in docs/evidence: their first numbers and short tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ HEAD = """# What was measured
 
 Figures that take too long for the tests come from proofs: `./run prove` lists them, `./run prove NAME` runs one and \
 writes `docs/evidence/NAME.json`. This page is made from those files, and a test compares them. Each file names the \
-commit that was proved, and its seed where there is one.
+commit that was proved, and its seed where there is one. Long tables are in the files alone.
 """
+MOST_NUMBERS, MOST_ROWS = 9, 8
+"""What is longer is in the file alone."""
 APART = ("claim", "commit", "date", "seed", "seconds", "versions", "missed", "cases")
 """Fields of a file that are told above its tables, or are lists too long for a page."""
 
@@ -37,27 +39,20 @@ def write_page() -> None:
 
 def with_planted_bugs(page: str) -> str:
     """docs/audit.md with the planted bugs that `./run prove audit` let `gaussmith audit` find."""
-    planted = json.loads((ROOT / "docs" / "evidence" / "audit.json").read_text("utf-8"))["planted"]
-    lines = ["| bug | caught | by |", "|---|---|---|"]
-    for each in planted.values():
-        lines.append(f"| {each['bug']} | {'yes' if each['caught'] else 'no'} | {each['by']} |")
-    before, rest = page.split("<!-- planted: made from docs/evidence/audit.json -->\n")
-    made = "\n".join(["<!-- planted: made from docs/evidence/audit.json -->", *lines, "<!-- end -->", ""])
-    return before + made + rest.split("<!-- end -->\n", 1)[1]
+    planted = json.loads((ROOT / "docs" / "evidence" / "audit.json").read_text("utf-8"))["planted"].values()
+    caught = [each["bug"] for each in planted if each["caught"]]
+    missed = [each["bug"] for each in planted if not each["caught"]]
+    lines = [f"Caught {len(caught)} of {len(planted)}: {'; '.join(caught)}.", *(f"Missed: {bug}." for bug in missed)]
+    return _placed(page, "<!-- planted: made from docs/evidence/audit.json -->", lines)
 
 
 def with_mutants(page: str) -> str:
-    """docs/audit.md with the mutants that `./run prove mutants` tried, and why those that survived do no harm."""
+    """docs/audit.md with the mutants that `./run prove mutants` tried."""
     found = json.loads((ROOT / "docs" / "evidence" / "mutants.json").read_text("utf-8"))
     columns = ("mutants", "tried", "killed", "timed out", "explained", "unexplained")
     lines = [f"| modules | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name, row in (*found["modules"].items(), ("together", found)):
         lines.append(f"| {name} | {' | '.join(told(row[each]) for each in columns)} |")
-    reasons: dict[str, list[str]] = {}
-    for each in found["explained_ones"]:
-        reasons.setdefault(each["why"], []).append(each["mutant"])
-    lines += ["", "| mutants | why tests cannot see them |", "|---|---|"]
-    lines += [f"| {len(named)} | {why} |" for why, named in sorted(reasons.items(), key=lambda e: (-len(e[1]), e[0]))]
     return _placed(page, "<!-- mutants: made from docs/evidence/mutants.json -->", lines)
 
 
@@ -125,9 +120,18 @@ def made_section(file: Path) -> str:
     found = json.loads(file.read_text("utf-8"))
     seed = f", seed {found['seed']}" if found.get("seed") else ""
     run = f"`./run prove {file.stem}`: {found['date']}, commit {found['commit'][:12]}{seed}, {found['seconds']:.0f} s."
-    lines = [f"## {file.stem}", "", f"{found['claim'][0].upper()}{found['claim'][1:].rstrip('.')}.", "", run, ""]
-    lines += ["| found | |", "|---|---|", *(f"| {name} | {value} |" for name, value in numbers(found)), ""]
-    for title, table in tables(found):
+    told_of, shown = list(numbers(found)), dict(tables(found))
+    lines = [f"## {file.stem}", "", f"{found['claim'][0].upper()}{found['claim'][1:].rstrip('.')}.", "", run]
+    left = [f"{len(told_of) - MOST_NUMBERS} more numbers"] if len(told_of) > MOST_NUMBERS else []
+    left += [f"{title} ({len(table)} rows)" for title, table in shown.items() if len(table) > MOST_ROWS]
+    if left:
+        lines.append(f"In [the file](evidence/{file.name}) alone: {', '.join(left)}.")
+    lines.append("")
+    if told_of:
+        lines += ["| found | |", "|---|---|", *(f"| {name} | {value} |" for name, value in told_of[:MOST_NUMBERS]), ""]
+    for title, table in shown.items():
+        if len(table) > MOST_ROWS:
+            continue
         columns = list(dict.fromkeys(name for row in table.values() for name in row))
         lines += [f"| {title} | {' | '.join(map(spoken, columns))} |", "|---" * (len(columns) + 1) + "|"]
         lines += [

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Exchangeable, Factored, Matrix
 
 Vector = list[Fraction]
@@ -97,12 +96,6 @@ def entries(lift: Matrix) -> list[Vector]:
             ]
             for row in lift.left
         ]
-    if isinstance(lift, Headed):
-        rows = entries(lift.rest)
-        for i, head in zip(lift.at, lift.head, strict=True):
-            for j, x in zip(lift.over, head, strict=True):
-                rows[i][j] += Fraction(x)
-        return rows
     return [[Fraction(x) for x in row] for row in lift.dense().tolist()]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,11 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+doctest.register_optionflag("NOISY")  # docs/conftest.py
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The code of each page under a name of its own: the `>>>` lines of Markdown."""
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    """The code of each page under a name of its own: the blocks of the README, the `>>>` lines of docs/."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    yield "readme_page.py", "\n".join(re.findall(r"^```python\n(.*?)^```$", readme, flags=re.M | re.S))
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         found = doctest.DocTestParser().get_examples(page.read_text("utf-8"))
         if found:
             named = "_".join(page.relative_to(ROOT).with_suffix("").parts).removeprefix("docs_").replace("-", "_")

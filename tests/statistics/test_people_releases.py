@@ -227,7 +227,7 @@ def test_intervals_hold_as_often_as_they_say(which: str, people: int) -> None:
 
 @pytest.mark.parametrize("which", PLANS)
 def test_the_mean_of_an_empty_group_is_said_to_be_unknown_but_for_one_in_forty(which: str) -> None:
-    """Such a mean does not exist, and no interval can hold it: this is what docs/requests.md says is not covered."""
+    """Such a mean does not exist, and no interval can hold it: this is what docs/release.md says is not covered."""
     found = covered(0, which)
     assert stats.binomtest(int(found["bounded"].sum()), len(found["bounded"]), 0.025).pvalue > FALSE_ALARM
     for column in (0, 2):

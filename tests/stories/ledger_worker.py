@@ -1,7 +1,9 @@
 """What the processes of the ledger stories do. Run as a script: it prints one line of JSON.
 
     race LOCATION ATTEMPTS            as many releases as the ledger grants
+    race-pure LOCATION ATTEMPTS       the same of releases with pure noise, every other one with Gaussian noise
     crash LOCATION REPEATS [MUTANT]   killed at every failpoint and at any time, then retried by two at once
+    upgrade FILE REPEATS              copies of a ledger of an older format, killed while they are converted
 
 A mutant breaks the order of a release on purpose, to show that the stories notice.
 """
@@ -15,15 +17,20 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from gaussmith.errors import BudgetError
 from gaussmith.ledger.book import Ledger
-from gaussmith.ledger.chain import NAMES, VARIABLE, failpoint
+from gaussmith.ledger.chain import NAMES, UPGRADE_NAMES, VARIABLE, failpoint
+from gaussmith.privacy.composition import Charge
 from gaussmith.privacy.guarantee import Guarantee
 
 ANY_TIME = "any time"
 SPEND = Guarantee(rho=2.0**-7)  # μ = 1/8 exactly
+STATED = Guarantee(epsilon=0.1, delta=1e-6)
+PURE = Charge(pure=Fraction(1, 10))
 
 
 def release(ledger: Ledger, name: str, say: Callable[[str, str], None], mutant: str = "") -> None:
@@ -114,6 +121,68 @@ def race(location: str, attempts: int) -> list[str]:
     return granted
 
 
+def race_pure(location: str, attempts: int) -> list[str]:
+    ledger = Ledger(location, timeout=60)
+    granted = []
+    for attempt in range(attempts):
+        asked: dict[str, Any] = {"guarantee": STATED, "charge": PURE} if attempt % 2 else {"guarantee": SPEND}
+        try:
+            name = ledger.reserve(None, "request", **asked).release_id
+        except BudgetError:
+            continue
+        granted.append(f"{'pure' if attempt % 2 else 'noise'} {name}")
+    return granted
+
+
+def upgrade(location: str, repeats: int) -> list[dict[str, Any]]:
+    """Copies of an older ledger, each killed in its conversion, and what was found then and after another attempt."""
+    original = Path(location)
+    files = {name: (original.parent / name).read_bytes() for name in (original.name, f"{original.name}.head")}
+    before = told(Ledger(original))
+    cases = []
+    for place in (*UPGRADE_NAMES, ANY_TIME):
+        for number in range(repeats):
+            folder = original.parent / f"{place} {number}"
+            folder.mkdir()
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            path = folder / original.name
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.environ[VARIABLE] = place if place in UPGRADE_NAMES else ""
+                    Ledger.upgrade(path)
+                finally:
+                    os._exit(1)
+            if place == ANY_TIME:
+                time.sleep(0.003 * number)
+                os.kill(child, signal.SIGKILL)
+            status = os.waitpid(child, 0)[1]
+            found = told(Ledger(path))
+            again = told(Ledger.upgrade(path))
+            charged = Ledger(path).reserve("new", "request", Guarantee(mu=0.125)).state
+            left = sorted(file.name for file in folder.iterdir())
+            cases.append(
+                {
+                    "place": place,
+                    "killed": os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
+                    "same": found == before == again,
+                    "charged": charged,
+                    "left": left,
+                }
+            )
+    return cases
+
+
+def told(ledger: Ledger) -> Any:
+    """All that must outlive a conversion; it is verified, too."""
+    entries = ledger.entries()
+    stored = [ledger.result(entry.release_id) for entry in entries if entry.kind == "reserve"]
+    return ledger.verify(), entries, stored, ledger.guarantee, ledger.budget, ledger.keys_budget, ledger.pure_budget
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"race": race, "race-pure": race_pure, "crash": crash, "upgrade": upgrade}
+
 if __name__ == "__main__":
     command, location, number, *rest = sys.argv[1:]
-    print(json.dumps(race(location, int(number)) if command == "race" else crash(location, int(number), *rest)))
+    print(json.dumps(COMMANDS[command](location, int(number), *rest)))

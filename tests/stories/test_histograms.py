@@ -153,7 +153,7 @@ def test_what_does_not_fit_the_table_is_refused_before_it_is_read():
     ):
         with refused(expected, RequestError):
             gm.release(gm.Request(VISITS, guarantee=G, **fields))
-    with refused("histogram-of-array"):
+    with refused("cells-of-array"):
         gm.release(gm.Request(np.ones((3, 1)), histograms={"health": HEALTH}, guarantee=G))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +15,7 @@ import pytest
 
 import gaussmith
 from gaussmith.ledger.book import Ledger
-from gaussmith.ledger.chain import NAMES
+from gaussmith.ledger.chain import NAMES, UPGRADE_NAMES
 from gaussmith.ledger.units import charge_units
 from gaussmith.privacy.guarantee import Guarantee
 
@@ -53,6 +54,29 @@ def test_eight_processes_get_exactly_what_the_ledger_holds(location: str, tmp_pa
     assert found.spent == ledger.budget
     assert sorted(found.pending) == sorted(granted)
     assert {file.name for file in tmp_path.iterdir()} <= {"study.ledger", "study.ledger.head"}
+
+
+def test_eight_processes_get_what_each_part_of_the_ledger_holds(location: str, tmp_path: Path) -> None:
+    """Pure ε and μ² are granted to the last unit, and nothing moves between them."""
+    ledger = Ledger.create(location, Guarantee(epsilon=4, delta=1e-6), pure_epsilon=2)
+    answers = run_workers(8, "race-pure", location, "40")
+    granted = Counter(name.split()[0] for answer in answers for name in answer)
+    assert granted == {"pure": 20, "noise": ledger.budget // CHARGE} and granted["noise"] < 160
+    found = ledger.verify()
+    assert found.pure_spent == found.pure_budget and found.spent == granted["noise"] * CHARGE
+
+
+def test_a_conversion_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> None:
+    """At three failpoints and at any time: 52 kills."""
+    old = Path(__file__).parents[1] / "shared" / "ledgers" / "format-2.ledger"
+    for suffix in ("", ".head"):
+        shutil.copy(old.with_name(old.name + suffix), tmp_path / f"study.ledger{suffix}")
+    (cases,) = run_workers(1, "upgrade", str(tmp_path / "study.ledger"), "13")
+    assert Counter(case["place"] for case in cases) == dict.fromkeys((*UPGRADE_NAMES, "any time"), 13)
+    assert all(case["killed"] for case in cases)
+    assert all(case["same"] for case in cases)
+    assert {case["charged"] for case in cases} == {"new"}
+    assert {tuple(case["left"]) for case in cases} == {("study.ledger", "study.ledger.head")}
 
 
 def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: str, tmp_path: Path) -> None:

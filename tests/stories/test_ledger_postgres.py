@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import signal
+import sqlite3
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from refusals import refusal, refused
 
+import gaussmith
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.book import Ledger
+from gaussmith.ledger.chain import UPGRADE_NAMES, VARIABLE
 from gaussmith.ledger.postgres import split
 from gaussmith.ledger.protection import EACH_ROW
 from gaussmith.privacy.guarantee import Guarantee
@@ -96,6 +102,92 @@ def test_tables_of_the_first_format_are_refused_in_words(postgres: Any) -> None:
             Ledger.create(f"{address}&ledger=second", EIGHTH)
     finally:
         run(postgres, "DROP DATABASE older")
+
+
+FORMAT_2 = (
+    """CREATE TABLE gaussmith_ledgers (
+        name TEXT PRIMARY KEY, format BIGINT NOT NULL, head_seq BIGINT NOT NULL, head_hash TEXT NOT NULL)""",
+    """CREATE TABLE gaussmith_entries (
+        ledger TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT NULL, kind TEXT NOT NULL, release_id TEXT NOT NULL,
+        request_hash TEXT NOT NULL, plan_hash TEXT NOT NULL, charge TEXT NOT NULL, spent TEXT NOT NULL,
+        keys_charge TEXT NOT NULL, keys_spent TEXT NOT NULL,
+        software TEXT NOT NULL, payload_hash TEXT NOT NULL, body TEXT NOT NULL,
+        previous TEXT NOT NULL, hash TEXT NOT NULL,
+        PRIMARY KEY (ledger, seq), UNIQUE (ledger, kind, release_id))""",
+    """CREATE TABLE gaussmith_results (
+        ledger TEXT NOT NULL, release_id TEXT NOT NULL, payload BYTEA NOT NULL, PRIMARY KEY (ledger, release_id))""",
+)
+"""The tables as the version that wrote format 2 made them."""
+
+
+@pytest.fixture
+def older(postgres: Any) -> Iterator[str]:
+    """The address of a database with two ledgers of format 2, `study` and `other`, as that version wrote them."""
+    import psycopg
+
+    run(postgres, "CREATE DATABASE older")
+    address = postgres.address.replace("/postgres?", "/older?")
+    stored = Path(__file__).parents[1] / "shared" / "ledgers" / "format-2.ledger"
+    try:
+        with psycopg.connect(address) as connection, sqlite3.connect(f"file:{stored}?immutable=1", uri=True) as file:
+            for statement in FORMAT_2:
+                connection.execute(statement)
+            for table in ("gaussmith_ledgers", "gaussmith_entries", "gaussmith_results"):
+                for _, *row in file.execute(f"SELECT * FROM {table}"):
+                    for name in ("study", "other"):
+                        marks = ", ".join(["%s"] * (len(row) + 1))
+                        connection.execute(f"INSERT INTO {table} VALUES ({marks})", (name, *row))
+        file.close()
+        yield address
+    finally:
+        run(postgres, "DROP DATABASE older WITH (FORCE)")
+
+
+def test_an_older_ledger_is_read_and_converted(older: str) -> None:
+    ledger = Ledger(f"{older}&ledger=study")
+    before = (ledger.verify(), ledger.entries(), ledger.result("march"))
+    with refused("ledger-to-be-upgraded", format=2):
+        ledger.reserve("april", "request", EIGHTH)
+    after = Ledger.upgrade(f"{older}&ledger=study")
+    assert (after.verify(), after.entries(), after.result("march")) == before
+    assert after.reserve("april", "request", EIGHTH, periods=2).state == "new"
+    assert after.store_period("april", "march", 1, b"week") == b"week" != after.result("march")
+    assert after.verify().periods == 1
+    other = Ledger(f"{older}&ledger=other")  # stays in format 2, in tables that have more columns now
+    assert (other.verify(), other.entries(), other.result("march")) == before
+    with refused("ledger-to-be-upgraded", format=2):
+        other.reserve("april", "request", EIGHTH)
+    assert Ledger.upgrade(f"{older}&ledger=other").verify() == before[0]
+    pure = Ledger.create(f"{older}&ledger=new", Guarantee(epsilon=1, delta=1e-6), pure_epsilon=0.5)
+    assert pure.verify().pure_budget == pure.pure_budget > 0
+
+
+def test_a_new_ledger_beside_older_ones_converts_the_tables_and_not_them(older: str) -> None:
+    import psycopg
+
+    Ledger.create(f"{older}&ledger=new", EIGHTH).reserve("a", "request", EIGHTH)
+    with psycopg.connect(older, autocommit=True) as connection:
+        formats = dict(connection.execute("SELECT name, format FROM gaussmith_ledgers").fetchall())
+        assert formats == {"study": 2, "other": 2, "new": 3}
+        # What the older version writes, it can go on to write.
+        connection.execute("INSERT INTO gaussmith_results (ledger, release_id, payload) VALUES ('study', 'x', 'x')")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute("INSERT INTO gaussmith_results (ledger, release_id, payload) VALUES ('study', 'x', 'y')")
+    assert Ledger(f"{older}&ledger=other").verify().releases == 4
+
+
+@pytest.mark.parametrize("place", UPGRADE_NAMES)
+def test_a_conversion_that_is_killed_loses_nothing(older: str, place: str) -> None:
+    address = f"{older}&ledger=study"
+    before = Ledger(address).verify()
+    program = "import sys; from gaussmith.ledger.book import Ledger; Ledger.upgrade(sys.argv[1])"
+    path = os.pathsep.join([str(Path(gaussmith.__path__[0]).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, VARIABLE: place, "PYTHONPATH": path}
+    killed = subprocess.run([sys.executable, "-c", program, address], env=environment, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert Ledger(address).verify() == before
+    assert Ledger.upgrade(address).verify() == before
+    assert Ledger(address).reserve("april", "request", EIGHTH).state == "new"
 
 
 def test_several_ledgers_share_a_database(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
@@ -259,8 +351,8 @@ EDITS = {
         refusal("ledger-entry-changed", entry=1),
     ),
     "newer format": (
-        "UPDATE gaussmith_ledgers SET format = 3 WHERE name = %s",
-        refusal("ledger-of-other-format", format=3),
+        "UPDATE gaussmith_ledgers SET format = 4 WHERE name = %s",
+        refusal("ledger-of-other-format", format=4),
     ),
     "older format": (
         "UPDATE gaussmith_ledgers SET format = 1 WHERE name = %s",

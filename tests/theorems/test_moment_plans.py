@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from whole.existing import distinct, least_total
 
 import gaussmith as gm
 from gaussmith.domains.moment_strategies import Types, solve_types, subsets
@@ -121,3 +122,32 @@ def test_a_law_that_is_none_is_refused() -> None:
     changed = type(law)("moments", law.lower, {**law.numbers, "levels": law.numbers["levels"] + 1})
     with pytest.raises(gm.PlanError, match="not a law of differences"):
         plan.block.proven(changed)
+
+
+COMING = {
+    "some left out": ({"variances": ["a"]}, 0.7021, False),
+    "some filtered": ({"variances": ["a"], "complete": ["a"], "where": "f"}, 0.7021, False),
+    "groups": ({"variances": ["a"], "by": {"c": ["x", "y"]}}, 2 * 1.0556, True),
+}
+"""What is asked under replace-one, the total at μ = 1, and whether a record also leaves a group for another."""
+
+
+@pytest.mark.parametrize("name", COMING)
+def test_a_record_of_one_column_that_comes_goes_or_changes(name: str) -> None:
+    """All of it is hidden, on a fine grid; without groups a law on these changes needs as much noise."""
+    asked, total, groups = COMING[name]
+    plan = gm.Request("rows.parquet", bounds={"a": (-1, 1)}, neighbours=REPLACE_ONE, guarantee=ONE, **asked).plan
+    (query,) = plan.queries
+    plan.certify()
+    assert plan.total_variance == pytest.approx(total, rel=1e-3)
+    z = np.linspace(-1, 1, 801)
+    seen = np.column_stack([z, z * z, np.ones(len(z))]) @ query.block.shape.lift.dense().T * query.block.guarantee.mu
+    known = (seen * seen).sum(axis=1)
+    changes = known[:, None] + known - 2 * seen @ seen.T
+    assert max(known.max() * (2 if groups else 1), changes.max()) <= 1 + 1e-12
+    assert changes.max() > 0.999
+    law = np.vstack([seen, (seen[:, None] - seen)[::20, ::20].reshape(-1, 3)])
+    features, shape = query.block.problem.features, query.block.shape
+    worth = [*features.weights, *([features.count_weight] if shape.counted else [])]
+    answers = law @ shape.features.dense().T / query.block.guarantee.mu * np.sqrt(worth)
+    assert groups or least_total(distinct(answers))[0] > 0.998 * plan.price

@@ -21,6 +21,7 @@ from whole.existing import (
     features_of,
     random_by_groups,
     rows_of,
+    try_people,
 )
 from whole.pairs import total_tables
 
@@ -241,6 +242,24 @@ def test_random_questions_by_the_same_groups_are_near_the_optimum(i: int) -> Non
     fields, rows = random_by_groups(random.Random(f"one group {i}"))
     found = examine(fields, rows)
     assert found.price_from <= 1.1 and found.bound <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("i", range(4))
+def test_people_who_lack_a_value_in_one_of_their_groups_are_hidden(i: int) -> None:
+    generator = random.Random(f"{random.SystemRandom().getrandbits(64)}")
+    fields, rows = random_by_groups(generator)
+    found, _ = try_people(fields | (UNIT if i % 2 else {}), rows, generator, 60)
+    assert found.violations == 0 and found.differ == 0 and found.largest <= 1, fields
+
+
+def test_neighbours_see_that_one_noise_was_planned_for_people_in_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: other filters as one group; a person is in one group for one question, in another for the other."""
+    chosen = "(rule.unit, rule.where, rule.person_columns) if rule.unit is not None else (None,)"
+    plant(monkeypatch, one_group._key, chosen, "(None,)")
+    asked = [{"name": "x", "count": True, "by": BY, "where": "f"}, {"name": "y", **MEAN, "by": BY}]
+    rows = rows_of({"c": C, "a": A, "f": [True, False]})
+    found, lacking = try_people({"questions": asked, **UNIT}, rows, random.Random("two groups"), 200)
+    assert found.violations > 0 and lacking > 10
 
 
 def test_a_hundred_groups_cost_a_hundred_times_one() -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from refusals import refused
 
-from gaussmith.domains.cell_strategies import has_few_far, solve_far, start_in_a_row
+from gaussmith.domains.cell_strategies import has_few_far, solve_far
 from gaussmith.errors import PlanError
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.numerics.solver import Optimum, solve
@@ -183,16 +183,6 @@ def test_half_a_million_pairs_do_not_take_over_together() -> None:
     """Pairs that cost too much but hardly weigh grow at once; here so many do that the search went in circles."""
     best = solve(np.tri(1024), pairs=True, gap=0.05, max_rounds=20)
     assert best.gap <= 0.05
-
-
-def test_a_row_of_points_starts_near_its_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gaussmith.domains.cell_strategies.FEW", 30)
-    points = np.tri(101)
-    start = start_in_a_row(points, 1e-3)
-    assert start is not None and len(start) == 101 * 100 // 2 and (start >= 0).all()
-    even, near = (solve(points, pairs=True, gap=1e-3, start=each) for each in (None, start))
-    assert near.gap <= 1e-3 and near.rounds < even.rounds
-    assert near.lower <= even.upper and even.lower <= near.upper
 
 
 def test_cells_alone_and_with_an_empty_one_reach_their_closed_forms_under_replacement() -> None:

@@ -62,7 +62,7 @@ LEAN = 1.316
     [(0.0, 0.025, 0.57), (1 / 7, 0.035, 0.62), (5 / 7, 0.107, 0.81), (10 / 7, 0.298, 0.92), (2.0, 0.516, 0.953)],
 )
 def test_bounded_intervals_of_tiny_groups_hold_less_often(count: float, bounded: float, holds: float) -> None:
-    """As docs/requests.md says. The intervals of a plan with this lean; counts in its standard errors."""
+    """As docs/release.md says. The intervals of a plan with this lean; counts in its standard errors."""
     z = normal_width(0.95)
     shown, held = shown_coverage(count, LEAN, z)
     assert (shown, held) == (pytest.approx(bounded, abs=0.001), pytest.approx(holds, abs=0.006))

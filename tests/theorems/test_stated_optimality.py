@@ -33,7 +33,7 @@ def test_named_requests_state_no_less_than_the_truth(name: str) -> None:
 
 def test_the_fault_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws by one key column taken as independent: one person in two groups at once."""
-    plant(monkeypatch, rule_columns.are_free, "if not seen.isdisjoint(asked):", "if False:")
+    plant(monkeypatch, rule_columns.FreeRules._take, "if not self.seen.isdisjoint(asked):", "if False:")
     keys = ["c0", "c1", "c2", "c3"]
     other = [{"name": "x", "count": True, "by": {"c": keys[:3]}}, {"name": "y", "count": True, "by": {"c": keys}}]
     assert examine({"questions": other}, [{"c": c} for c in keys]).bound > 1.17

@@ -156,7 +156,7 @@ def test_a_type_error_from_inside_a_call_stays_what_it_is() -> None:
 
 
 def test_signatures_are_shown_as_they_are_written() -> None:
-    assert list(inspect.signature(gm.Guarantee).parameters) == ["unnamed", "epsilon", "delta", "mu", "rho"]
+    assert list(inspect.signature(gm.Guarantee).parameters) == ["unnamed", "epsilon", "delta", "mu", "rho", "guess"]
     assert list(inspect.signature(gm.papers.classic).parameters)[:3] == ["dimension", "epsilon", "delta"]
 
 

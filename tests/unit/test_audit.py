@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import math
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,3 +251,17 @@ def test_what_cannot_be_audited_is_refused(tmp_path, capsys):
     assert main(["audit", "x.json", "--samples", "2.5"]) == 2
     assert main(["audit", "x.json", "--samples", "5"]) == 2
     capsys.readouterr()
+
+
+# -- planted faults ------------------------------------------------------------------------------------------------
+
+spec = importlib.util.spec_from_file_location("proof_of_audits", Path(__file__).parents[2] / "proofs" / "audit.py")
+assert spec is not None and spec.loader is not None
+PROOF = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(PROOF)
+
+
+@pytest.mark.parametrize("name", PROOF.FAULTS)
+def test_every_planted_fault_still_has_its_place(name, monkeypatch):
+    """The proof audits each in minutes; that its text is still in the source shows at once."""
+    PROOF.plant_fault(monkeypatch, PROOF.FAULTS[name])

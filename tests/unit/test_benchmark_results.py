@@ -43,10 +43,16 @@ def words(value: Any) -> Iterator[str]:
 
 def test_the_readme_shows_what_was_measured(report: Any, results: Any) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert report.with_short_table(readme, results) == readme
-    changed = re.sub(r"(\| OpenDP Context \| )[\d.]+", r"\g<1>9.9", readme)
-    assert changed != readme
-    assert report.with_short_table(changed, results) == readme
+    assert report.with_measured(readme, results) == readme
+    for pattern, planted in (
+        (r"(\| OpenDP Context \| )[\d.]+", r"\g<1>9.9"),
+        (r"[\d.]+( times the squared error)", r"9.9\1"),
+        (r"(at most )[\d.]+( times the minimum)", r"\g<1>1.000\2"),
+        (r"(95 % intervals hold at least )\d+", r"\g<1>95"),
+    ):
+        changed = re.sub(pattern, planted, readme)
+        assert changed != readme
+        assert report.with_measured(changed, results) == readme
 
 
 def test_the_comparison_shows_what_was_measured(report: Any, results: Any) -> None:

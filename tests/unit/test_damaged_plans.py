@@ -96,11 +96,11 @@ def test_unchanged_they_are_read(fields: dict[str, Any]) -> None:
         changed(FEW, "shape", "lift", "columns", to=[]),
         changed(FEW, "shape", "lift", "left", to=[]),
         changed(FEW, "shape", "lift", "inner", to=np.random.default_rng(1).normal(size=(9, 13)).tolist()),
-        changed(MOMENTS, "shape", "lift", "over", to=[0, 99]),
-        changed(MOMENTS, "shape", "lift", "over", to=[0, 0]),
-        changed(MOMENTS, "shape", "lift", "at", to=[0, 99]),
-        changed(MOMENTS, "shape", "lift", "head", to=[[1.0]]),
-        changed(MOMENTS, "shape", "lift", "rest", to={"kind": "dense", "matrix": [[1.0] * 13] * 13}),
+        changed(MOMENTS, "shape", "lift", "matrix", 3, 0, to=0.5),  # a row that sees a value and its square
+        changed(MOMENTS, "shape", "lift", "matrix", 0, 1, to=0.5),  # or two values
+        changed(MOMENTS, "shape", "lift", "matrix", 0, 0, to=NAN),
+        changed(MOMENTS, "shape", "lift", "matrix", to=[[1.0] * 13] * 13),
+        changed(MOMENTS, "shape", "features", "matrix", to=[[1.0] * 13] * 13),
         # each record is in a cell of both marginals, and the lift was made for one cell
         changed(without_law(CELLS), "answers", to=MARGINALS["queries"][0]["block"]["answers"]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 0]]),

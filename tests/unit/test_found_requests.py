@@ -27,7 +27,7 @@ def _visits() -> pl.DataFrame:
     return pl.DataFrame(
         {
             "person": [f"p{i}" for i in range(900)],
-            "airport": [["OSL", "BER", "ÅLE"][i % 3] for i in range(897)] + ["X1", "X2", None],
+            "airport": [["OSL", "BER", "ÅLE"][i % 3] for i in range(897)] + [None] * 3,
             "sex": ["f", "m"] * 450,
             "delay": [float(i % 60) for i in range(900)],
         }
@@ -259,7 +259,7 @@ def test_the_spare_number_has_noise_of_its_own(groups: int, monkeypatch: pytest.
     gm.release(gm.Request(_visits(), guarantee=GUARANTEE, **{**FOUND, "groups_per_unit": groups}))
     drawn = [each for _, noise, spare in seen for each in (*noise, *(spare if groups > 1 else ()))]
     assert {has for has, _, _ in seen} == {groups > 1}
-    assert len(set(drawn)) == len(drawn) > 4  # two draws agree with probability 2^-50
+    assert len(set(drawn)) == len(drawn) > 2  # two draws agree with probability 2^-50
 
 
 def test_the_best_keys_are_those_with_the_largest_noisy_counts() -> None:

@@ -144,7 +144,6 @@ def test_parts_group_and_scale() -> None:
 
 REFUSED: list[tuple[dict[str, object], Expected]] = [
     ({}, "guarantee-without-numbers"),
-    ({"epsilon": 1}, "epsilon-without-delta"),
     ({"delta": 1e-6}, "delta-without-epsilon"),
     ({"epsilon": 1, "mu": 1}, refusal("guarantee-stated-twice", names=("epsilon", "mu"))),
     ({"delta": 0.1, "rho": 1}, refusal("guarantee-stated-twice", names=("delta", "rho"))),
@@ -156,7 +155,8 @@ REFUSED: list[tuple[dict[str, object], Expected]] = [
     ({"epsilon": math.inf, "delta": 1e-6}, refusal("epsilon-not-finite", epsilon=math.inf)),
     ({"epsilon": 100.5, "delta": 1e-6}, refusal("epsilon-too-large", epsilon=100.5)),
     ({"epsilon": 1e-91, "delta": 1e-6}, refusal("epsilon-too-small", epsilon=1e-91)),
-    ({"epsilon": 1, "delta": 0}, refusal("delta-out-of-range", delta=0.0)),
+    ({"guess": 0.5}, refusal("guess-out-of-range", guess=0.5)),
+    ({"guess": 1}, refusal("guess-out-of-range", guess=1.0)),
     ({"epsilon": 1, "delta": 1}, refusal("delta-out-of-range", delta=1.0)),
     ({"epsilon": 1, "delta": -1e-6}, refusal("delta-out-of-range", delta=-1e-06)),
     ({"epsilon": 1, "delta": math.nan}, "delta-out-of-range"),

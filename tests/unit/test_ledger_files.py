@@ -152,7 +152,7 @@ def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("other", "says"), [(1, "start a new ledger with the budget that is left"), (3, "or a newer one")]
+    ("other", "says"), [(1, "start a new ledger with the budget that is left"), (4, "or a newer one")]
 )
 def test_another_format(ledger: Ledger, path: Path, other: int, says: str) -> None:
     with sqlite3.connect(path) as connection:

@@ -16,7 +16,7 @@ from refusals import refused
 
 from gaussmith.errors import BudgetError
 from gaussmith.ledger.book import Ledger
-from gaussmith.ledger.units import UNIT_BITS, budget_square, budget_units, check_keys_delta, keys_units
+from gaussmith.ledger.units import UNIT_BITS, Units, budget_square, budget_units, check_keys_delta, keys_units
 from gaussmith.privacy.guarantee import Guarantee
 
 SPEND = Guarantee(mu=0.125)
@@ -84,13 +84,8 @@ def _pays_keys_with_noise(place: Path) -> bool:
 
 def test_a_rest_that_moves_between_the_caps_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _pays_keys_with_noise(tmp_path / "right")
-    right = "charge <= self.budget - last.spent and keys_charge <= self.keys_budget - last.keys_spent"
-    plant(
-        monkeypatch,
-        Ledger.reserve,
-        right,
-        "charge + keys_charge <= self.budget - last.spent + self.keys_budget - last.keys_spent",
-    )
+    right = "self.square <= left.square and self.keys <= left.keys"
+    plant(monkeypatch, Units.fits, right, "self.square + self.keys <= left.square + left.keys")
     assert _pays_keys_with_noise(tmp_path / "planted")  # what the first line would have missed
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from gaussmith.errors import LedgerError
 from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.chain import AMOUNTS, NOTHING_BEFORE, LedgerEntry, canonical, follow, seal
 from gaussmith.ledger.pages import COLUMNS
+from gaussmith.ledger.units import PURE_UNITS
+from gaussmith.privacy.composition import Charge
 from gaussmith.privacy.guarantee import Guarantee
 
 EIGHTH = Guarantee(mu=0.125)
@@ -133,7 +137,10 @@ EDITS: dict[str, tuple[tuple[str, ...], str]] = {
         refusal("stored-release-changed", id="b"),
     ),
     "release slipped in": (
-        ("INSERT INTO gaussmith_results SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",),
+        (
+            "INSERT INTO gaussmith_results (ledger, release_id, payload) "
+            "SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",
+        ),
         refusal("stored-release-not-in-chain", id="d"),
     ),
 }
@@ -372,3 +379,146 @@ def test_an_id_cannot_be_charged_twice_even_by_hand(path: Path) -> None:
             f"INSERT INTO gaussmith_entries (ledger, {', '.join(COLUMNS)}) "
             f"SELECT ledger, 6, {', '.join(COLUMNS[1:])} FROM gaussmith_entries WHERE seq = 1",
         )
+
+
+# The same of a ledger with a part for pure noise, and a series.
+
+
+@pytest.fixture
+def pure(tmp_path: Path) -> Path:
+    """Entries: 0 create · 1 reserve a, pure ε = 0.25 · 2 store a · 3 reserve s, a series of 3 · 4 and 5 its periods."""
+    path = tmp_path / "pure.ledger"
+    ledger = Ledger.create(path, Guarantee(epsilon=1, delta=1e-3), pure_epsilon=0.5)
+    ledger.reserve("a", "request a", QUARTER, charge=Charge(pure=Fraction(1, 4)))
+    ledger.store("a", b"release a", taken=Charge(pure=Fraction(1, 8)))
+    ledger.reserve("s", "request s", EIGHTH, periods=3)
+    ledger.store_period("s", "one", 1, b"period one")
+    ledger.store_period("s", "two", 2, b"period two")
+    return path
+
+
+QUARTER = Guarantee(epsilon=0.25, delta=1e-6)
+PIECE = PURE_UNITS // 8
+
+
+def pure_body(pure: str, mu_squared: str = "0", **more: Any) -> str:
+    stated = {"guarantee": {"epsilon": 0.25, "delta": 1e-6}, "note": {}, "keys_delta": "0"}
+    return canonical({**stated, "pure": pure, "mu_squared": mu_squared, **more})
+
+
+def whole(entry: LedgerEntry, **fields: str) -> LedgerEntry:
+    """The first entry, with other words in its body."""
+    return changed(entry, body=canonical({**json.loads(entry.body), **fields}))
+
+
+PURE_FORGERIES: dict[str, tuple[Callable[[list[LedgerEntry]], list[LedgerEntry]], Expected]] = {
+    "honest": (lambda e: e, ""),
+    "charge made small": (
+        lambda e: [e[0], changed(e[1], pure_charge=1, pure_spent=1), *e[2:]], refusal("ledger-charge-wrong", entry=1),
+    ),
+    "charge and body made small": (
+        lambda e: [e[0], changed(e[1], body=pure_body("1/8"), pure_charge=PIECE, pure_spent=PIECE), *e[2:]],
+        refusal("ledger-charge-of-another-guarantee", entry=1),
+    ),
+    "charged as noise": (
+        lambda e: [e[0], changed(e[1], body=pure_body("0", "1/64"), charge=UNIT, pure_charge=0), *e[2:]],
+        refusal("ledger-charge-of-another-guarantee", entry=1),
+    ),
+    "charge negative": (
+        lambda e: [e[0], changed(e[1], body=pure_body("-1/4")), *e[2:]], refusal("ledger-entry-not-readable", entry=1),
+    ),
+    "total not moved": (lambda e: [e[0], changed(e[1], pure_spent=0), *e[2:]], refusal("ledger-total-wrong", entry=1)),
+    "part exceeded": (
+        lambda e: [
+            *e,
+            follow(e[5], "reserve", {**json.loads(pure_body("1/2")), "guarantee": {"epsilon": 0.5, "delta": 1e-6}},
+                   release_id="b", pure_charge=4 * PIECE),
+        ],
+        refusal("ledger-overdrawn", entry=6),
+    ),
+    "more given back than taken": (
+        lambda e: [*e[:2], changed(e[2], body=canonical({"taken_pure": "1/2"})), *e[3:]],
+        refusal("ledger-gives-back-too-much", entry=2),
+    ),
+    "less than nothing taken": (
+        lambda e: [*e[:2], changed(e[2], body=canonical({"taken_pure": "-1/8"})), *e[3:]],
+        refusal("ledger-entry-not-readable", entry=2),
+    ),
+    "part raised": (lambda e: [whole(e[0], pure_epsilon="3/4"), *e[1:]], refusal("ledger-mu-wrong", entry=0)),
+    "cap of the part raised": (
+        lambda e: [whole(e[0], pure_budget=str(PURE_UNITS)), *e[1:]], "ledger-pure-budget-changed",
+    ),
+    "part beyond all of it": (
+        lambda e: [whole(e[0], pure_epsilon="2", pure_budget=str(2 * PURE_UNITS), square="0", budget="0"), *e[1:]],
+        "ledger-pure-budget-changed",
+    ),
+    "part negative": (lambda e: [whole(e[0], pure_epsilon="-1/2"), *e[1:]], "ledger-pure-budget-changed"),
+    "a period charges": (
+        lambda e: [*e[:5], changed(e[5], charge=1, spent=e[5].spent + 1)], refusal("ledger-charge-wrong", entry=5),
+    ),
+    "a period that was closed": (
+        lambda e: [*e, follow(e[5], "period", {"number": 1}, release_id="x", parent="s", request_hash="request s")],
+        refusal("ledger-period-closed", entry=6),
+    ),
+    "a period too many": (
+        lambda e: [*e, follow(e[5], "period", {"number": 4}, release_id="x", parent="s", request_hash="request s")],
+        refusal("ledger-period-closed", entry=6),
+    ),
+    "a period without a number": (
+        lambda e: [*e, follow(e[5], "period", {}, release_id="x", parent="s", request_hash="request s")],
+        refusal("ledger-entry-not-readable", entry=6),
+    ),
+    "a period of no series": (
+        lambda e: [*e, follow(e[5], "period", {"number": 1}, release_id="x", parent="a", request_hash="request a")],
+        refusal("ledger-period-without-series", entry=6),
+    ),
+    "a period of another request": (
+        lambda e: [*e, follow(e[5], "period", {"number": 3}, release_id="x", parent="s", request_hash="request t")],
+        refusal("ledger-stores-uncharged", entry=6),
+    ),
+    "a series at once": (
+        lambda e: [*e, follow(e[5], "store", {}, release_id="s", request_hash="request s")],
+        refusal("ledger-period-without-series", entry=6),
+    ),
+    "a release in a series": (
+        lambda e: [*e, follow(e[5], "reserve", body(0.125, keys_delta="0"), release_id="x", parent="s", charge=UNIT)],
+        refusal("ledger-period-without-series", entry=6),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forgery", PURE_FORGERIES, ids=str)
+def test_a_forged_part_and_a_forged_series(pure: Path, forgery: str) -> None:
+    make, message = PURE_FORGERIES[forgery]
+    ledger = Ledger(pure)
+    forge(pure, make(ledger.entries()))
+    if not message:
+        found = ledger.verify()
+        assert (found.pure_spent, found.pure_budget, found.periods) == (PIECE, 4 * PIECE, 2)
+        return
+    with refused(message):
+        ledger.verify()
+
+
+@pytest.mark.parametrize("column", ["pure_charge", "pure_spent", "parent"])
+@pytest.mark.parametrize("seq", range(6))
+def test_what_format_3_added_is_sealed(pure: Path, seq: int, column: str) -> None:
+    run(pure, f"UPDATE gaussmith_entries SET {column} = {column} || '7' WHERE seq = {seq}")
+    with refused("ledger-entry-changed", entry=seq):
+        Ledger(pure).verify()
+
+
+def test_a_period_cannot_be_stored_twice_even_by_hand(pure: Path) -> None:
+    entries = Ledger(pure).entries()
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        forge(pure, [*entries, follow(entries[5], "period", {"number": 3}, release_id="two", parent="s")])
+
+
+def test_a_changed_period_is_never_returned(pure: Path) -> None:
+    run(pure, "UPDATE gaussmith_results SET payload = x'00' WHERE parent = 's' AND release_id = 'two'")
+    ledger = Ledger(pure)
+    for attempt in (ledger.verify, lambda: ledger.result_of_period("s", "two")):
+        with refused("stored-release-changed", id="two"):
+            attempt()
+    with refused("release-not-stored", cause="stored-release-changed"):
+        ledger.store_period("s", "two", 2, b"again")

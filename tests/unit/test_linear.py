@@ -13,7 +13,6 @@ from refusals import refused
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import FEW
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal, Factored, matrix_from_dict
 
 doubles = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e40, max_value=1e40)
@@ -75,12 +74,6 @@ def test_dense_and_bordered_products_are_exact(triples):
         Factored(
             np.array([[1.0, 2.0], [0.5, -1.0]]), np.array([[1.0, 0.0, 3.0], [2.0, 1.0, 0.0]]), np.arange(1.0, 4.0)
         ),
-        Headed(
-            Bordered(np.array([2, 0, 1]), np.array([7.0, 0.0, 2.0]), np.array([0.5, -3.0, 4.0]), 3),
-            np.array([1]),
-            np.array([1, 0]),
-            np.array([[5.0, 0.25]]),
-        ),
     ],
 )
 def test_every_structure_agrees_with_its_dense_form(matrix):
@@ -95,7 +88,7 @@ def test_every_structure_agrees_with_its_dense_form(matrix):
 
 
 @given(st.data(), st.integers(1, 3), st.integers(1, 3), st.integers(2, 4))
-def test_factored_and_headed_products_are_exact(data, m, p, q):
+def test_factored_products_are_exact(data, m, p, q):
     def draw(*size):
         values = data.draw(st.lists(doubles, min_size=math.prod(size), max_size=math.prod(size)))
         return np.array(values).reshape(size)
@@ -106,28 +99,11 @@ def test_factored_and_headed_products_are_exact(data, m, p, q):
     assert Factored(left, inner, columns).exact_times(vector) == [
         rounded(sum(Fraction(a) * y for a, y in zip(row, middle, strict=True))) for row in left
     ]
-    head, border = draw(m, q - 1), draw(m)
-    rest = Bordered(np.zeros(m + 1, np.int64), np.append(np.zeros(m), columns[0]), np.append(border, columns[1]), q)
-    over = np.arange(q - 1)[::-1]
-    assert Headed(rest, np.arange(m), over, head).exact_times(vector) == [
-        *(
-            rounded(sum(Fraction(a) * vector[j] for a, j in zip(row, over, strict=True)) + Fraction(b) * vector[-1])
-            for row, b in zip(head, border, strict=True)
-        ),
-        rounded(Fraction(columns[0]) * vector[0] + Fraction(columns[1]) * vector[-1]),
-    ]
 
 
 def test_parts_that_do_not_fit_are_refused():
-    rest = Bordered(np.array([0, 1]), np.array([0.0, 2.0]), np.array([0.0, 1.0]), 3)
-    one, place = np.ones((1, 1)), np.array([0])
+    one = np.ones((1, 1))
     for odd in (
-        lambda: Headed(rest, np.array([1]), place, one),  # a row with an inner entry of its own
-        lambda: Headed(rest, place, np.array([2]), one),  # the last column is the border's
-        lambda: Headed(rest, place, np.array([-1]), one),
-        lambda: Headed(rest, np.array([0, 0]), place, np.ones((2, 1))),
-        lambda: Headed(rest, place, np.array([0, 0]), np.ones((1, 2))),
-        lambda: Headed(rest, place, place, one * np.inf),
         lambda: Factored(one, np.ones((2, 2)), np.ones(2)),
         lambda: Factored(one, np.ones((1, 2)), np.ones(3)),
         lambda: Factored(one, np.ones(2), np.ones(2)),
@@ -135,9 +111,6 @@ def test_parts_that_do_not_fit_are_refused():
     ):
         with pytest.raises(PlanError, match="out of range"):
             odd()
-    fields = Headed(rest, place, place, one).to_dict()
-    with pytest.raises(PlanError, match="over dense rows"):
-        matrix_from_dict({**fields, "rest": Dense(np.eye(3)).to_dict()})
 
 
 def test_unknown_kinds_are_refused():

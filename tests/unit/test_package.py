@@ -45,6 +45,8 @@ def test_the_page_of_an_unpublished_package_has_no_link_that_leads_nowhere() -> 
     page = metadata.page_text(README, "", "0.1.0")
     assert relative_links(page) == [] and "`docs/howto.md`" in page
     assert metadata.addresses("") == {}
+    assert "pip install ." in README and "pip install gaussmith " in page
+    assert "pip install ." not in page and "copy of this" not in page
 
 
 def test_with_a_home_every_link_leads_there() -> None:
@@ -58,7 +60,7 @@ def test_with_a_home_every_link_leads_there() -> None:
 def test_the_citation_names_this_version_and_licence() -> None:
     text = (ROOT / "CITATION.cff").read_text("utf-8")
     told = dict(re.findall(r"^(\w[\w-]*): ([^\n]+)$", text, flags=re.M))
-    assert (told["version"], told["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert (told["version"], told["license"]) == (gm.__version__, PROJECT["license"])
 
 
 def test_the_parsers_of_all_commands_need_the_standard_library_alone() -> None:

@@ -41,7 +41,7 @@ def histograms(size: int) -> gm.Request:
 def quantiles(size: int) -> gm.Request:
     """A noise each, and a common number of people."""
     bounds = dict.fromkeys(columns(size), (0, 10))
-    return gm.Request(numbers(size), quantiles=dict.fromkeys(bounds, [0.2, 0.7]), bounds=bounds, guarantee=G)
+    return gm.Request(numbers(size), quantiles={name: [0.2, 0.7] for name in bounds}, bounds=bounds, guarantee=G)
 
 
 def flat(text: str) -> str:

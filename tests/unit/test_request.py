@@ -111,7 +111,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
             TOML + "zzz = 1",
             refusal(
                 "unknown-key-in-request",
-                says="keys_delta, keys_first, diagnose, budget, guarantee, neighbours, question",
+                says="keys_delta, keys_first, diagnose, budget, guarantee, noise, neighbours, question",
             ),
         ),
         (

@@ -90,7 +90,9 @@ def test_every_example_is_valid() -> None:
     "changed",
     [
         {"cuont": True},
-        {"guarantee": {"epsilon": 1}},
+        {"guarantee": {"delta": 1e-6}},
+        {"guarantee": {"mu": 1, "delta": 1e-6}},
+        {"noise": "laplace"},
         {"guarantee": {"epsilon": 1, "delta": 1e-6, "mu": 1}},
         {"sums": {"age": [0]}},
         {"mean_of": "people"},

@@ -126,7 +126,7 @@ def test_a_crash_spends_what_is_stated_and_the_same_id_goes_on(
     book = gm.Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=150), keys_delta=1e-5)
     ask: dict[str, Any] = {"unit": "person", "ledger": book, "id": "start", **LARGE}
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "_people", lambda *_: 1 / 0)
+        patch.setattr(learning, "ask_people", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             gm.suggest(file, **ask)
     assert book.spent == 0  # all releases are planned before the first charge

@@ -96,7 +96,7 @@ def test_weights_cannot_be_added_to_a_saved_plan_of_tables(monkeypatch: pytest.M
 
 def forget_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take all queries as read from columns of their own."""
-    plant(monkeypatch, rule_columns.are_free, "if not seen.isdisjoint(asked):", "if False:")
+    plant(monkeypatch, rule_columns.FreeRules._take, "if not self.seen.isdisjoint(asked):", "if False:")
     plant(monkeypatch, rule_columns.columns_changed, "return asked", "return {str(id(query))} if query else asked")
 
 

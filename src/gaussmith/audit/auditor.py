@@ -16,6 +16,7 @@ from gaussmith.audit.bounds import at_least, lower_bound
 from gaussmith.audit.callables import audit_callable
 from gaussmith.audit.noise_tests import BLOCK, NUMBERS, check_noise, half_normal, true_delta
 from gaussmith.audit.plan_samples import sample_plan
+from gaussmith.audit.pure_samples import sample_pure
 from gaussmith.audit.scenes import Pair, fixed_choices, scene_of, watch, worst_pair
 from gaussmith.audit.verdict import ERROR, EXACT, SAMPLED, SAMPLES, UNTRIED, Attempt, Effort, Verdict, shares
 from gaussmith.checks import check_number, check_whole, checks_arguments
@@ -105,7 +106,10 @@ def _audit_rank_one(entry: RankOne, error: float, effort: Effort) -> tuple[list[
 def audit_plan(
     plan: Plan, error: float, effort: Effort, made: Callable[[Any], Any] | None = None
 ) -> tuple[list[Attempt], float]:
-    """All attempts on a plan, and the largest lower bound on μ. Of a choice the noise around one cell is audited."""
+    """All attempts on a plan, and the largest lower bound on μ, or on a pure ε.
+
+    Of a choice the noise around one cell is audited.
+    """
     with fixed_choices():
         return _audit_plan(plan, error, effort, made)
 
@@ -115,6 +119,8 @@ def _audit_plan(
 ) -> tuple[list[Attempt], float]:
     attempts = [exact.check_guarantee(plan), exact.check_certificate(plan), *exact.check_keys(plan)]
     effort.report(0.05)
+    if plan.guarantee.is_pure and any(each.refutes for each in attempts):
+        return attempts, 0.0
     try:
         scene = scene_of(plan, made)
         watch(lambda: scene.make(scene.others), zero=True)
@@ -130,10 +136,12 @@ def _audit_plan(
     effort.report(0.2)
     attempts += [exact.check_worst(pair), *exact.check_replay(scene, pair)]
     effort.report(0.3)
+    claimed = float(plan.guarantee.pure_epsilon) or plan.spends.mu
     if any(each.refutes for each in attempts):
-        return attempts, pair.ratio * plan.spends.mu
-    sampled, bound = sample_plan(plan, scene, pair, error, effort)
-    return [*attempts, *sampled], max(bound, min(1.0, pair.ratio) * plan.spends.mu)
+        return attempts, pair.ratio * claimed
+    sample = sample_pure if plan.guarantee.is_pure else sample_plan
+    sampled, bound = sample(plan, scene, pair, error, effort)
+    return [*attempts, *sampled], max(bound, min(1.0, pair.ratio) * claimed)
 
 
 LEAST_SAMPLES = 2_000
@@ -160,7 +168,8 @@ def audit(
     `target` is a plan, a request (or its .toml file, or a plan's .json file), an entry of the catalogue, or a function
     of an array of records. A function needs `domain`, what one record can be, and `guarantee`, what is claimed. No data
     is read: tables are made up. A function is held to the μ of the guarantee, as Gaussian noise is; with
-    `gaussian=False` to the stated (ε, δ) alone. A true claim is refuted with probability at most `error`.
+    `gaussian=False`, or where ε is stated alone, to the stated (ε, δ). A true claim is refuted with probability at most
+    `error`.
 
     >>> import gaussmith as gm
     >>> verdict = audit(gm.papers.rank_one(dimension=10, epsilon=1, delta=1e-5), samples=2_000)
@@ -177,10 +186,13 @@ def audit(
     )
     effort = Effort(samples, processes, progress)
     began = time.perf_counter()
-    said, claim, mu, (attempts, bound) = _attempt(
+    said, claim, stated, (attempts, bound) = _attempt(
         target, domain, guarantee, (check(neighbours), gaussian), error, effort
     )
-    return Verdict(said, claim, tuple(attempts), error, mu, bound, time.perf_counter() - began)
+    seconds, is_pure = time.perf_counter() - began, stated.is_pure
+    epsilon = stated.epsilon if is_pure and said.startswith("a ") else None  # of functions μ is bounded
+    mu = None if is_pure else stated.mu
+    return Verdict(said, claim, tuple(attempts), error, mu, bound, seconds, epsilon)
 
 
 def _attempt(
@@ -190,23 +202,23 @@ def _attempt(
     told: tuple[str, bool],
     error: float,
     effort: Effort,
-) -> tuple[str, str, float | None, tuple[list[Attempt], float]]:
+) -> tuple[str, str, Guarantee, tuple[list[Attempt], float]]:
     if isinstance(target, str | os.PathLike):
         target = _read(os.fspath(target))
     if isinstance(target, Request):
         plan, made = target.plan, None
         if plan.staging is not None:
             made = _stages(plan)
-        return "a request", _claim(plan), plan.spends.mu, audit_plan(plan, error, effort, made)
+        return "a request", _claim(plan), plan.spends, audit_plan(plan, error, effort, made)
     if isinstance(target, Plan):
         if target.staging is not None and target.staging.planner is None:
             what, rule = "the plan of a request in stages", "its later stages are planned by the request it came from"
             raise RequestError(what, rule, "audit the request itself, its .toml file", code="audit-of-staged-plan")
         made = None if target.staging is None else _stages(target)
-        return "a plan", _claim(target), target.spends.mu, audit_plan(target, error, effort, made)
+        return "a plan", _claim(target), target.spends, audit_plan(target, error, effort, made)
     if is_entry(target):
         claimed = target.claimed
-        return f"catalogue: {target.name}", str(claimed), claimed.mu, audit_entry(target, error, effort)
+        return f"catalogue: {target.name}", str(claimed), claimed, audit_entry(target, error, effort)
     if callable(target):
         if domain is None or guarantee is None:
             raise RequestError(
@@ -217,8 +229,10 @@ def _attempt(
             )
         name = getattr(target, "__name__", type(target).__name__)
         said = f"{guarantee}, {told[0]}"
-        found = audit_callable(target, domain, guarantee, error, effort, *told)
-        return f"function {name}", said, guarantee.mu, found
+        neighbours, gaussian = told
+        gaussian &= not guarantee.is_pure  # which has no μ
+        found = audit_callable(target, domain, guarantee, error, effort, neighbours, gaussian)
+        return f"function {name}", said, guarantee, found
     what = f"{type(target).__name__} as the target of an audit"
     rule, remedy = "it must be a plan, a request, an entry of the catalogue or a function", "write audit(plan)"
     raise RequestError(what, rule, remedy, code="audit-of-something-else")

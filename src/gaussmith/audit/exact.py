@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from gaussmith.numerics.exact import Array, Words
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.discovered_groups import threshold_of
 from gaussmith.planning.plan import Plan
+from gaussmith.planning.pure_intervals import COARSE
 from gaussmith.planning.query import Query
 from gaussmith.planning.staging import NOTHING
 from gaussmith.privacy.guarantee import Guarantee
@@ -56,6 +58,8 @@ def gaussian_delta(epsilon: Any, mu: Any) -> Any:
 def check_guarantee(plan: Plan) -> Attempt:
     """What is stated follows from the noises: every μ is small enough, and their squares add up to no more than μ²."""
     name, whole = "guarantee at 50 digits", plan.guarantee
+    if whole.is_pure:
+        return _check_pure_guarantee(plan)
     if not mu_is_safe(whole):
         return refuted(name, f"μ={whole.mu!r} is too large for what is stated", limit=whole.mu)
     spent = sum((Fraction(noise.guarantee.mu) ** 2 for noise in plan.whole.noises), Fraction(0))
@@ -64,6 +68,24 @@ def check_guarantee(plan: Plan) -> Attempt:
         found = math.sqrt(spent)
         return refuted(name, "the noises together spend more than the guarantee", limit=plan.spends.mu, found=found)
     return passed(name, "what is stated follows from μ, and all μ² add up to no more", limit=float(limit))
+
+
+def _check_pure_guarantee(plan: Plan) -> Attempt:
+    """Where δ = 0 is stated every noise is of a pure law, and what all groups of a person take of ε adds up to ε."""
+    name = "guarantee, in fractions"
+    drawn: dict[int, Fraction] = {}
+    for i, query in enumerate(plan.queries):
+        law = query.block.noise_law
+        if law is None or query.noise is None:
+            return refuted(name, f"δ = 0 is stated, and query {i + 1} has Gaussian noise")
+        groups = 1 if query.groups is None else query.groups.at_most
+        drawn[query.noise] = max(drawn.get(query.noise, Fraction(0)), groups * law.epsilon)
+    spent = sum(drawn.values(), Fraction(0))
+    limit = plan.guarantee.epsilon
+    assert limit is not None
+    if spent > Fraction(limit):
+        return refuted(name, "the noises together spend more than ε", limit=limit, found=float(spent))
+    return passed(name, "every noise is of a pure law, and all ε add up to no more", limit=limit, found=float(spent))
 
 
 def mu_is_safe(guarantee: Guarantee) -> bool:
@@ -83,6 +105,8 @@ def check_certificate(plan: Plan) -> Attempt:
     name = "certificate"
     try:
         plan.certify()
+        if plan.guarantee.is_pure:
+            return passed(name, "every largest difference is within the guarantee, in exact integers")
         small = all(each.block.shape.lift.shape[0] <= MAX_VERIFIED for each in plan.untied)
         if plan.is_narrowed or plan.staging is not None or plan.finds_keys or not small or plan.ties:
             return passed(name, "every largest difference is within the guarantee, rounded up")
@@ -127,14 +151,16 @@ def _repeats(numbers: list[int]) -> bool:
 
 def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: SeenRelease) -> Attempt:
     name = "record and replay: noise"
-    drawn, later = ([int(z) for each in seen.drawn for z in each] for seen in (first, fresh))
-    added = [z for each in first.added for z in each]
+    drawn, added = _numbers(first.drawn), _numbers(first.added)
+    alone, moved = _never_twice(scene.plan, first)
+    later, _ = _never_twice(scene.plan, fresh)
     public = all(query.is_public for query in scene.plan.queries)
     in_order = not (scene.is_staged or scene.plan.finds_keys)
     faults = {
         "no noise was drawn": not public and not drawn,
-        "noise is used twice": _repeats(drawn + later),
-        "two integers get the same noise": in_order and _repeats(added),
+        "noise is used twice": _repeats(alone + later),
+        "two integers get the same noise": in_order and _repeats(moved),
+        "noise of δ > 0 under a pure ε": scene.plan.guarantee.is_pure and None in first.laws,
         "what is added to the sums is not the noise that was drawn": in_order and sorted(added) != sorted(drawn),
         "the same data and the same noise give another release: something else is random": (
             again.record != first.record or not _same(again.features, first.features)
@@ -145,6 +171,27 @@ def _check_noise(scene: Scene, first: SeenRelease, again: SeenRelease, fresh: Se
     return passed(
         name, f"{len(drawn)} integers of noise, each used once, new in every release, and nothing else random"
     )
+
+
+MOST_FINE = 1 << 12
+"""So many numbers of pure noise on a fine lattice are compared with each other: two of them are alike once in 2^39."""
+
+
+def _never_twice(plan: Plan, seen: SeenRelease) -> tuple[list[int], list[int]]:
+    """The noise that was drawn and that was added, where no number comes twice: whole numbers of people do."""
+    if not plan.guarantee.is_pure or None in seen.laws:
+        return _numbers(seen.drawn), _numbers(seen.added)
+    drawn, added, at = [], [], 0
+    for noise, numbers, law in zip(plan.pure_noises, seen.drawn, seen.laws, strict=True):
+        if law is not None and law.sensitivity > COARSE and len(numbers) <= MOST_FINE:
+            drawn += _numbers([numbers])
+            added += _numbers(seen.added[at : at + len(noise.members)])
+        at += len(noise.members)
+    return drawn, added
+
+
+def _numbers(parts: Sequence[Sequence[int] | Words]) -> list[int]:
+    return [int(z) for each in parts for z in each]
 
 
 def _check_record(first: SeenRelease, other: SeenRelease) -> Attempt:
@@ -178,9 +225,9 @@ def _check_difference(
                 return refuted(name, "neighbours differ in a released number that has no noise")
             if query.tie is None and query.block.lender is None:
                 total += square
-    ratio = math.sqrt(total) / plan.spends.mu
-    if plan.ties:
+    if plan.ties or plan.guarantee.is_pure:
         return passed(name, "neighbours differ with noise as they do without, and only in numbers that have noise")
+    ratio = math.sqrt(total) / plan.spends.mu
     said = f"under the same noise, released values of neighbours use {ratio:.6f} of what is charged"
     return Attempt(name, EXACT, ratio > 1 + SLACK, said, limit=1.0, found=ratio)
 

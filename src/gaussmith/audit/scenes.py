@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ import numpy as np
 
 from gaussmith import mechanism as _mechanism
 from gaussmith.domains.domain import Domain
+from gaussmith.domains.pure_strategies import ONE_NORM
 from gaussmith.errors import GaussmithError
 from gaussmith.numerics.exact import Array, Words
 from gaussmith.planning.certified_grid import NOISE_BITS
@@ -35,10 +37,11 @@ from gaussmith.requests.request import Request
 if TYPE_CHECKING:
     import polars as pl
 
+    from gaussmith.noise.law import Law
 
 # One release with its noise recorded, replayed or set to zero, and all that can be seen of it.
 #
-# The mechanism has no way to repeat noise, and gets none: here its two functions that draw and add are replaced while
+# The mechanism has no way to repeat noise, and gets none: here its functions that draw and add are replaced while
 # an audit looks, in the audit's own context alone. A release in another thread at the same time has its own fresh
 # noise.
 
@@ -46,7 +49,7 @@ VALUES = frozenset({"value", "standard_error", "lower", "upper", "features", "st
 """The fields of a record that depend on data, through noisy integers alone."""
 
 mechanism: Any = _mechanism
-"""As anything: two of its functions are replaced while an audit looks."""
+"""As anything: its functions that draw and add are replaced while an audit looks."""
 
 LOCK = RLock()
 """Held while functions of the mechanism are replaced."""
@@ -64,6 +67,7 @@ class _Script:
     drawn: list[Words] = field(default_factory=list)
     lifted: list[tuple[int, ...]] = field(default_factory=list)
     noise: list[tuple[int, ...]] = field(default_factory=list)
+    laws: list[Law | None] = field(default_factory=list)
     strayed: bool = False
 
 
@@ -77,6 +81,8 @@ class SeenRelease:
     added: tuple[tuple[int, ...], ...]
     strayed: bool
     """Whether other amounts of noise were asked for than were recorded."""
+    laws: tuple[Law | None, ...] = ()
+    """The law of each noise that was drawn; None of Gaussian noise."""
 
     @property
     def features(self) -> tuple[Array, ...]:
@@ -98,36 +104,50 @@ def watch(make: Callable[[], Release], given: Sequence[Words] | None = None, zer
     script = _Script(None if given is None else list(given), zero)
     with _watched(script):
         made = make()
-    return SeenRelease(made, tuple(script.drawn), tuple(script.lifted), tuple(script.noise), script.strayed)
+    seen = tuple(script.drawn), tuple(script.lifted), tuple(script.noise)
+    return SeenRelease(made, *seen, script.strayed, tuple(script.laws))
 
 
 @contextmanager
 def _watched(script: _Script) -> Iterator[None]:
     with LOCK:
-        draw, add = mechanism.normal_integers, mechanism.add
+        kept = {name: getattr(mechanism, name) for name in ("normal_integers", "add", "pure_integers", "add_pure")}
 
-        def drawing(size: int, bits: int = 52) -> Any:
+        def draw(size: int, law: Law | None, fresh: Callable[[], Any]) -> Any:
             own = _SCRIPT.get()
             if own is None:
-                return draw(size, bits)
-            noise = _next(own, size, lambda: draw(size, bits))
+                return fresh()
+            noise = _next(own, size, fresh)
             own.drawn.append(noise)
+            own.laws.append(law)
             return noise.copy()
 
-        def adding(lifted: Any, noise: Any) -> Any:
-            noisy, own = add(lifted, noise), _SCRIPT.get()
-            if own is not None:
-                exact = tuple(int(y) for y in lifted)
-                own.lifted.append(exact)
-                own.noise.append(tuple(int(z) - y for z, y in zip(noisy, exact, strict=True)))
-            return noisy
+        def drawing(size: int, bits: int = 52) -> Any:
+            return draw(size, None, lambda: kept["normal_integers"](size, bits))
+
+        def drawing_pure(law: Law, blocks: int) -> Any:
+            fresh = draw(blocks * law.numbers, law, lambda: kept["pure_integers"](law, blocks).ravel())
+            return fresh.reshape(blocks, law.numbers)
+
+        def see(name: str, flat: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+            def adding(lifted: Any, noise: Any) -> Any:
+                noisy, own = kept[name](lifted, noise), _SCRIPT.get()
+                if own is not None:
+                    exact = tuple(int(y) for y in flat(lifted))
+                    own.lifted.append(exact)
+                    own.noise.append(tuple(int(z) - y for z, y in zip(np.ravel(noisy), exact, strict=True)))
+                return noisy
+
+            return adding
 
         token = _SCRIPT.set(script)
-        mechanism.normal_integers, mechanism.add = drawing, adding
+        mechanism.normal_integers, mechanism.add = drawing, see("add", iter)
+        mechanism.pure_integers, mechanism.add_pure = drawing_pure, see("add_pure", chain.from_iterable)
         try:
             yield
         finally:
-            mechanism.normal_integers, mechanism.add = draw, add
+            for name, function in kept.items():
+                setattr(mechanism, name, function)
             _SCRIPT.reset(token)
 
 
@@ -245,7 +265,8 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two tables that differ in one person, and how far apart their integers are: (‖ΔY‖ / μ 2^52)², exactly."""
+    """Two tables that differ in one person, and how far apart their integers are, exactly: (‖ΔY‖ / μ 2^52)², or the
+    square of what a pure ε loses over ε."""
 
     one: tuple[Row, ...]
     other: tuple[Row, ...]
@@ -331,6 +352,8 @@ def square_between(plan: Plan, one: SeenRelease, other: SeenRelease) -> Fraction
     check."""
     if [len(each) for each in one.lifted] != [len(each) for each in other.lifted]:
         return Fraction(0)
+    if plan.guarantee.is_pure:
+        return sum(losses_between(plan, one, other), Fraction(0)) ** 2 / plan.guarantee.pure_epsilon**2
     square: int = sum(
         (y - z) ** 2 for a, b in zip(one.lifted, other.lifted, strict=True) for y, z in zip(a, b, strict=True)
     )
@@ -338,6 +361,25 @@ def square_between(plan: Plan, one: SeenRelease, other: SeenRelease) -> Fraction
     ratio: Fraction = Fraction(square) / (room * room)
     return ratio
 
+
+def losses_between(plan: Plan, one: SeenRelease, other: SeenRelease) -> list[Fraction]:
+    """Under pure ε: Σ over copies of N(ΔY) · ε/S of every noise, by the law that was drawn."""
+    if None in one.laws:  # Gaussian noise has no such bound
+        return [Fraction(FARTHEST if one.lifted != other.lifted else 0)]
+    found, at = [], 0
+    for noise, law in zip(plan.pure_noises, one.laws, strict=True):
+        assert law is not None
+        both = zip(one.lifted[at : at + len(noise.members)], other.lifted[at:], strict=False)
+        parts = [np.array([abs(y - z) for y, z in zip(*each, strict=True)], dtype=object) for each in both]
+        sizes = np.hstack([part.reshape(noise.copies, -1) for part in parts])
+        lost = sizes.sum(axis=1) if law.norm == ONE_NORM else sizes.max(axis=1)
+        found.append(int(lost.sum()) * law.rate)
+        at += len(noise.members)
+    return found
+
+
+FARTHEST = 10**6
+"""What noise that is not pure is taken to lose."""
 
 # -- making scenes ----------------------------------------------------------------------------------------------------
 
@@ -363,7 +405,8 @@ def _scene_of_request(plan: Plan, made: Callable[[Any], Release] | None) -> Scen
     bounds: dict[str, tuple[float, float]] = {}
     for query in plan.queries:
         bounds |= bounds_of(query, 1)
-    keys = tuple(dict.fromkeys(name for rule in rules for name in rule.by if name in table.columns))
+    grouped = (name for rule in rules for name in (*rule.by, rule.histogram) if name in table.columns)
+    keys = tuple(dict.fromkeys(grouped))
     named = [table[name] for name in table.columns if name != unit]
     choices = {each.name: _choices(each.to_list(), bounds.get(each.name), each.dtype.is_integer()) for each in named}
     seeds, schema = _seeds(choices), dict(table.schema)

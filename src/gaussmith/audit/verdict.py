@@ -54,8 +54,10 @@ class Verdict:
     mu: float | None = None
     """What is claimed, as μ."""
     bound: float | None = None
-    """The largest lower bound on the true μ that was found; it holds with probability 1 − `error`."""
+    """The largest lower bound on the true μ, or on a pure ε, that was found; it holds with probability 1 − `error`."""
     seconds: float = 0.0
+    epsilon: float | None = None
+    """What a plan of a pure ε claims; `bound` is then one on ε."""
 
     @property
     def survived(self) -> bool:
@@ -82,13 +84,17 @@ class Verdict:
             "survived": self.survived,
             "target": self.target,
             "claim": self.claim,
-            "claimed_mu": _finite(self.mu),
-            "bound_on_mu": _finite(self.bound),
+            **self._numbers(),
             "error": self.error,
             "samples": self.samples,
             "seconds": round(self.seconds, 3),
             "attempts": [each.to_dict() for each in self.attempts],
         }
+
+    def _numbers(self) -> dict[str, Any]:
+        if self.epsilon is not None:
+            return {"claimed_epsilon": self.epsilon, "bound_on_epsilon": _finite(self.bound)}
+        return {"claimed_mu": _finite(self.mu), "bound_on_mu": _finite(self.bound)}
 
     def to_json(self) -> str:
         """The verdict as one JSON document."""
@@ -149,7 +155,8 @@ def verdict_page(verdict: Verdict) -> str:
         for each in verdict.attempts
     )
     power = "\n".join(f"<li>{escape(text)}</li>" for text in verdict.power) or "<li>exact attempts only</li>"
-    bound = "" if not verdict.bound else f"<p>The largest lower bound on μ that was found: {verdict.bound:.6g}.</p>"
+    of = "μ" if verdict.epsilon is None else "ε"
+    bound = "" if not verdict.bound else f"<p>The largest lower bound on {of} that was found: {verdict.bound:.6g}.</p>"
     claimed = "" if verdict.mu is None else f" (μ={verdict.mu:.6g})"
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Audit: {word}</title><style>{_STYLE}</style></head><body>

@@ -37,13 +37,11 @@ def run(arguments: Namespace) -> int:
 
 def calibration(guarantee: Guarantee) -> dict[str, Any]:
     """μ, ρ, the noise for an answer that one record changes by at most 1, the noise by other rules, the curve."""
-    found: dict[str, Any] = {
-        "guarantee": guarantee.to_dict(),
-        "mu": guarantee.mu,
-        "rho": guarantee.rho,
-        "sigma": 1 / guarantee.mu,
-        "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in _curve(guarantee)],
-    }
+    curve = [{"epsilon": epsilon, "delta": delta} for epsilon, delta in _curve(guarantee)]
+    found: dict[str, Any] = {"guarantee": guarantee.to_dict(), "guess": guarantee.guess_bound, "curve": curve}
+    if guarantee.is_pure:
+        return found | {"sigma": math.sqrt(2) / float(guarantee.pure_epsilon)}
+    found |= {"mu": guarantee.mu, "rho": guarantee.rho, "sigma": 1 / guarantee.mu}
     if guarantee.epsilon is not None and guarantee.delta is not None:
         found["sigma_elsewhere"] = elsewhere(guarantee.epsilon, guarantee.delta)
     return found
@@ -75,8 +73,13 @@ def _text(guarantee: Guarantee, found: dict[str, Any]) -> str:
         bold(str(guarantee).split(", that is")[0]),
         wrapped(guarantee.describe()),
         "",
-        f"  μ  {found['mu']:<10.4g} Gaussian differential privacy; μ² adds up over releases",
-        f"  ρ  {found['rho']:<10.4g} zero-concentrated differential privacy",
+    ]
+    if not guarantee.is_pure:
+        lines += [
+            f"  μ  {found['mu']:<10.4g} Gaussian differential privacy; μ² adds up over releases",
+            f"  ρ  {found['rho']:<10.4g} zero-concentrated differential privacy",
+        ]
+    lines += [
         f"  σ  {found['sigma']:<10.4g} noise on an answer that one record changes by at most 1",
     ]
     others = found.get("sigma_elsewhere")

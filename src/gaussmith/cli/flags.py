@@ -14,7 +14,7 @@ from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DomainError, RequestError
 from gaussmith.notations import MORE, PAIRS, number_text, toml_text
-from gaussmith.requests.fields import ENTRIES, STATED, Flag
+from gaussmith.requests.fields import ENTRIES, PRIVATE, STATED, Flag
 
 if TYPE_CHECKING:
     from gaussmith.privacy.guarantee import Guarantee
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 
 # How the texts of flags are read: bounds, names, keys, bins, levels, weights.
-
-PRIVATE = "private"
-"""What stands for bounds that are learned; said here again, because help must not wait for requests to load."""
 
 
 def read_bounds(flag: str, texts: Sequence[str]) -> Any:
@@ -300,11 +297,12 @@ def add_request_flags(parser: Parser) -> None:
 
 def add_guarantee_flags(parser: Parser) -> None:
     """Add the flags for ε and δ, or μ, or ρ."""
-    group = parser.add_argument_group("how well people are protected (one of the three)")
-    group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy")
+    group = parser.add_argument_group("how well people are protected (one of these)")
+    group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy; alone: pure ε")
     group.add_argument("--delta", metavar="D", help="far below 1 / (number of people), such as 1e-6")
     group.add_argument("--mu", metavar="M", help="μ-Gaussian differential privacy")
     group.add_argument("--rho", metavar="R", help="ρ-zero-concentrated differential privacy")
+    group.add_argument("--guess", metavar="P", help="how often a guess who is in the table may be right: 0.5 to 1")
 
 
 def guarantee_from(arguments: Namespace) -> Guarantee:

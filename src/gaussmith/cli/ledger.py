@@ -2,11 +2,13 @@
 
 init creates a ledger with a fixed budget; show lists every charge and what is
 left; add charges a release that another tool made; verify recomputes
-everything.
+everything; upgrade converts a ledger of an older version.
 
 examples:
   gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 \\
                         --keys-delta --dataset visits --unit person
+  gaussmith ledger init counts.ledger --epsilon 3 --delta 1e-6 \\
+                        --pure-epsilon 0.5
   gaussmith ledger show study.ledger --chart spending.svg
   gaussmith ledger add study.ledger --epsilon 0.5 --delta 1e-8 \\
                         --note "histogram by OpenDP, 2024-05"
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger
     from gaussmith.privacy.guarantee import Guarantee
 
-ACTIONS = ("init", "show", "add", "verify")
+ACTIONS = ("init", "show", "add", "verify", "upgrade")
 OF_ACTIONS = {
-    "dataset": "init", "unit": "init", "each-row": "init", "keys-delta": "init",
+    "dataset": "init", "unit": "init", "each-row": "init", "keys-delta": "init", "pure-epsilon": "init",
     "chart": "show", "note": "add", "id": "add", "receipt": "verify", "record": "verify",
 }  # fmt: skip
 """Flags that belong to a single action."""
@@ -45,12 +47,18 @@ NO_KEYS = (
 )
 """What is said of a ledger that was created without --keys-delta."""
 
+NO_PURE = (
+    "no ε is reserved for pure noise: releases of an epsilon without delta cannot be charged to it; --pure-epsilon "
+    "allows them, and can only be given when a ledger is created"
+)
+"""What is said of a ledger that was created without --pure-epsilon."""
+
 UNIT_BITS = 256
 """Charges are whole numbers of 2⁻²⁵⁶ (ledger.units)."""
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument("action", metavar="ACTION", help="init, show, add or verify")
+    parser.add_argument("action", metavar="ACTION", help="init, show, add, verify or upgrade")
     parser.add_argument("ledger", metavar="LEDGER", help="a file, or postgresql://…")
     add_guarantee_flags(parser)
     parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged")
@@ -66,6 +74,12 @@ def add_flags(parser: Parser) -> None:
         help="init: the part of δ reserved for keys found in the data and for the δ of other tools (default: 0; "
         "without a number: a tenth of δ)",
     )
+    parser.add_argument(
+        "--pure-epsilon",
+        metavar="E",
+        help="init: the part of ε reserved for releases with pure noise, whose δ is 0 (default: 0, or all of an ε "
+        "without --delta)",
+    )
     parser.add_argument("--chart", metavar="FILE", help="show: write a chart of spending over time, .svg")
     parser.add_argument("--note", metavar="TEXT", help="add: what was released, by which tool; public")
     parser.add_argument("--id", metavar="ID", help="add: the same id is charged once")
@@ -78,7 +92,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    actions = {"init": _init, "show": _show, "add": _add, "verify": _verify}
+    actions = {"init": _init, "show": _show, "add": _add, "verify": _verify, "upgrade": _upgrade}
     if arguments.action not in actions:
         what, rule = f"gaussmith ledger {without_secrets(arguments.action)}", "there is no such action"
         remedy = nearest(arguments.action, ACTIONS)
@@ -116,10 +130,13 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
         arguments.dataset,
         unit=unit,
         keys_delta=_keys_delta(arguments.keys_delta, guarantee),
+        pure_epsilon=0 if arguments.pure_epsilon is None else number("--pure-epsilon", arguments.pure_epsilon),
     )
     found = {**_document(ledger), "head": str(ledger.head)}
     budget, *terms = describe_terms(ledger)
-    lines = [f"{bold(printable(ledger.where))} {budget}", *terms, *([] if ledger.keys_delta else [wrapped(NO_KEYS)])]
+    lines = [f"{bold(printable(ledger.where))} {budget}", *terms]
+    lines += [wrapped(NO_KEYS)] if ledger.budget and not ledger.keys_delta else []
+    lines += [] if ledger.pure_epsilon else [wrapped(NO_PURE)]
     return found, "\n".join([*lines, f"receipt {ledger.head}"])
 
 
@@ -146,20 +163,23 @@ def _document(ledger: Ledger) -> dict[str, Any]:
         "unit": None if unit is None else list(unit),
         "guarantee": ledger.guarantee.to_dict(),
         "keys_delta": float(ledger.keys_delta),
+        "pure_epsilon": float(ledger.pure_epsilon),
     }
 
 
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import part
+    from gaussmith.ledger.units import stated_down
 
     ledger = Ledger(arguments.ledger)
     history = ledger.history()
     epsilon = ledger.remaining_epsilon
     found = {
         **_document(ledger),
-        "left": ledger.remaining / ledger.budget,
+        "left": ledger.left,
         "keys_left": part(ledger.keys_budget - ledger.keys_spent),
+        "pure_left": stated_down(ledger.remaining_pure),
         "remaining_epsilon": epsilon,
         "remaining_mu": None if ledger.remaining_guarantee is None else ledger.remaining_guarantee.mu,
         "head": str(ledger.head),
@@ -180,7 +200,10 @@ def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) 
     if history:
         header, rows = charge_table(ledger, history)
         lines += ["", text_table(header, rows, left=3), ""]
-        lines.append("charges add up as μ², so that together they take less than ε + ε + …")
+        if ledger.budget:
+            lines.append("charges add up as μ², so that together they take less than ε + ε + …")
+        if ledger.pure_epsilon:
+            lines.append("the ε of pure noise adds up by itself")
     lines += [f"left: {describe_left(ledger, epsilon)}", f"head {ledger.head}"]
     return "\n".join(lines)
 
@@ -206,7 +229,8 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     """Charge a release that another tool made."""
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import describe_left, part
-    from gaussmith.numerics.exact import sqrt_upward
+    from gaussmith.ledger.units import largest_pure
+    from gaussmith.numerics.exact import sqrt_upward, stated_up
 
     if arguments.rho is not None:
         rule = "ρ-zCDP alone does not say which μ covers a release"
@@ -216,13 +240,15 @@ def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
     stated = {name: number(f"--{name}", text) for name, text in given.items() if text is not None}
     ledger = Ledger(arguments.ledger)
     made = ledger.add(**stated, note=arguments.note or "", id=arguments.id)
-    kappa = part(made.keys_charge)
-    took = {"mu": sqrt_upward(Fraction(made.charge, 1 << UNIT_BITS)), "keys_delta": kappa}
+    kappa, pure = part(made.keys_charge), stated_up(largest_pure(made.pure_charge))
+    took = {"mu": sqrt_upward(Fraction(made.charge, 1 << UNIT_BITS)), "keys_delta": kappa, "pure_epsilon": pure}
     document = {**_document(ledger), "id": made.release_id, **took, "receipt": str(made.receipt)}
-    beside = f" and κ = {kappa:.4g}" if kappa else ""
+    charged = [f"pure ε = {pure:.4g}"] if pure else []
+    charged += [f"μ = {took['mu']:.4g}"] if took["mu"] else []
+    charged += [f"κ = {kappa:.4g}"] if kappa else []
     left = describe_left(ledger, ledger.remaining_epsilon)
     lines = [
-        f"{bold(printable(made.release_id))}: a release of another tool, charged as μ = {took['mu']:.4g}{beside}",
+        f"{bold(printable(made.release_id))}: a release of another tool, charged as {' and '.join(charged)}",
         f"left: {left}",
         f"receipt {made.receipt}",
     ]
@@ -233,6 +259,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger.book import Ledger
     from gaussmith.ledger.printing import describe_left, part
     from gaussmith.ledger.protection import describe_unit
+    from gaussmith.ledger.units import stated_down
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]
@@ -243,8 +270,10 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "entries": found.entries,
         "releases": found.releases,
         "pending": list(found.pending),
-        "left": (found.budget - found.spent) / found.budget,
+        "left": ledger.left,
         "keys_left": part(found.keys_budget - found.keys_spent),
+        "pure_left": stated_down(ledger.remaining_pure),
+        "periods": found.periods,
         "unit": None if found.unit is None else list(found.unit),
         "software": found.software,
     }
@@ -258,6 +287,21 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         f"head {found.head}",
     ]
     return document, "\n".join(lines)
+
+
+def _upgrade(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    """Convert a ledger to the format that is written now."""
+    from gaussmith.ledger.book import Ledger
+    from gaussmith.ledger.pages import FORMAT
+    from gaussmith.ledger.printing import describe_left
+
+    ledger = Ledger.upgrade(arguments.ledger)
+    lines = [
+        f"{bold(printable(ledger.where))} has format {FORMAT}: every entry, receipt and stored release is as it was",
+        f"left: {describe_left(ledger, ledger.remaining_epsilon)}",
+        f"head {ledger.head}",
+    ]
+    return {**_document(ledger), "format": FORMAT, "head": str(ledger.head)}, "\n".join(lines)
 
 
 def _record(file: str) -> bytes:

@@ -142,13 +142,14 @@ def _describe_targets(targets: Mapping[str, float], guarantee: Guarantee) -> str
 def describe_outlook(outlook: Outlook, book: Ledger) -> str:
     """What a release would take and leave, in plain words."""
     times = "once" if outlook.times == 1 else f"{outlook.times:,} times"
-    text = f"This release takes {100 * outlook.share:.3g} % of the budget and leaves"
+    whole = "the part for pure noise" if outlook.of_pure and book.budget else "the budget"
+    text = f"This release takes {100 * outlook.share:.3g} % of {whole} and leaves"
     if not outlook.left or outlook.epsilon_after == 0:
         return f"{text} nothing: it would be the last one that fits. Nothing was charged."
     text += f" {100 * outlook.left:.3g} %"
     if outlook.epsilon_before is not None and outlook.epsilon_after is not None:
-        delta = f"δ = {book.guarantee.delta:g}"
-        text += f": ε = {outlook.epsilon_after:.4g} of ε = {outlook.epsilon_before:.4g} at {delta}"
+        delta = "with δ = 0" if outlook.of_pure else f"at δ = {book.guarantee.delta:g}"
+        text += f": ε = {outlook.epsilon_after:.4g} of ε = {outlook.epsilon_before:.4g} {delta}"
     return f"{text}. It fits {times}. Nothing was charged."
 
 

@@ -26,9 +26,8 @@ MAX_DENSE = 1500
 MAX_CHOSEN = 48
 """Limit on coordinates up to which chosen corners give a better bound than the law of signs."""
 
-_ROUNDS = 50
-_SPREAD = 1500
-_WIDEST = 10
+_SPREAD = 2500
+_WIDEST = 12
 
 
 def box_law(problem: Problem[Box]) -> WorstCase:
@@ -40,7 +39,7 @@ def box_law(problem: Problem[Box]) -> WorstCase:
     W = problem.lifted_rows
     signs = root_of(_signs_moment(W))
     if problem.domain.dimension <= MAX_CHOSEN:
-        root, z, weights = max((_best_corners(W), _spread_corners(W)), key=lambda found: found[0])
+        root, z, weights = _spread_corners(W)
         if root > signs:
             return WorstCase("corners", square_with_slack(root), {"corners": z, "weights": weights})
     return WorstCase("gaussian signs", square_with_slack(signs))
@@ -92,40 +91,13 @@ def _signs_moment(columns: Array) -> Array:
     return np.asarray(columns @ H @ columns.T)
 
 
-def _best_corners(W: Array) -> tuple[float, Array, Array]:
-    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners are valid, good ones come close.
-
-    Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
-    columns says, so that Σ h_j z_j has mean q = Σ h_j² and variance q − q². Corners are spread evenly with these
-    frequencies (by fractional parts of multiples of √2, √3, √5 …: a certificate needs no chance) and moved, sign by
-    sign, to where Σ h_j z_j is nearest 1, or for a share 1 − q of them nearest 0.
-    """
-    norms = np.linalg.norm(W, axis=0)
-    columns = W / np.where(norms > 0, norms, 1.0)
-    h = columns[:, :-1].T @ columns[:, -1]
-    d = len(h)
-    size = min(48 * d, 1500)
-    even = np.modf(np.outer(np.arange(1, size + 1), np.sqrt(_primes(d + 1))))[0]
-    z = np.where(even[:, :-1] < (1 + h) / 2, 1.0, -1.0)
-    goal = np.where(even[:, -1] < h @ h, 1.0, 0.0)
-    rows = np.arange(size)
-    for _ in range(2 * d):
-        reach = z @ h
-        after = np.abs((reach - goal)[:, None] - 2 * z * h)
-        j = after.argmin(axis=1)
-        better = after[rows, j] < np.abs(reach - goal) - 1e-12
-        if not better.any():
-            break
-        z[better, j[better]] *= -1
-    root, weights = _best_law(np.column_stack([z, np.ones(size)]) @ W.T)
-    return root, z, weights
-
-
 def _spread_corners(W: Array) -> tuple[float, Array, Array]:
-    """The same with corners spread evenly over the widest columns, at most ten, whose law is left to the solver.
+    """tr M^{1/2} for the best law on a few corners of the box: any are valid, and these come close.
 
-    A narrow column is up as often as its cosine with the count says, apart from all others: where a few columns make up
-    most of the noise no law of independent signs is near the best, and one that is free in these columns is.
+    They are spread evenly over the widest columns, at most twelve, by fractional parts of multiples of √2, √3, √5 …: a
+    certificate needs no chance. A narrow column is up as often as its cosine with the count says, apart from all
+    others: where a few columns make up most of the noise no law of independent signs is near the best, and one that is
+    free in these columns is.
     """
     from gaussmith.numerics.solver import solve
 
@@ -149,36 +121,6 @@ def _spread_corners(W: Array) -> tuple[float, Array, Array]:
     return weighted_lower(points[kept], weights[kept]), z[kept], weights[kept] / weights[kept].sum()
 
 
-def _best_law(points: Array) -> tuple[float, Array]:
-    """The largest tr M^{1/2} found in a few rounds over laws on these points; each round's value is a valid bound.
-
-    M = Σ λ_i s_i s_iᵀ; the singular values of √λ·S are the roots of its eigenvalues. A point weighs more in the next
-    round the less the noise of this one would hide it: λ_i ← λ_i (s_iᵀ M^{−1/2} s_i)².
-    """
-    law = np.full(len(points), 1.0 / len(points))
-    best, kept_law = 0.0, law
-    for _ in range(_ROUNDS):
-        sizes, directions = _spectrum(np.sqrt(law)[:, None] * points)
-        if float(sizes.sum()) > best:
-            best, kept_law = float(sizes.sum()), law
-        kept = sizes > sizes.max() * 1e-9
-        reach = points @ directions[:, kept]
-        law = law * ((reach * reach) @ (1.0 / sizes[kept])) ** 2
-        law = np.maximum(law / law.sum(), 1e-15)  # subnormal weights would slow the decomposition down
-        law = law / law.sum()
-    return float(np.linalg.svd(np.sqrt(kept_law)[:, None] * points, compute_uv=False).sum()), kept_law
-
-
-def _spectrum(B: Array) -> tuple[Array, Array]:
-    """Singular values and right vectors of a tall matrix: from BᵀB, 25 times as fast, where its spread is mild."""
-    if len(B) >= B.shape[1]:
-        squares, V = np.linalg.eigh(B.T @ B)
-        if squares[0] > 1e-10 * squares[-1]:
-            return np.sqrt(squares), V
-    _, sizes, Vt = np.linalg.svd(B, full_matrices=False)
-    return sizes, Vt.T
-
-
 def _primes(count: int) -> Array:
     """The first primes."""
     found: list[int] = []
@@ -194,7 +136,7 @@ def _root(problem: Problem[Box]) -> float:
     domain, asked = problem.domain, problem.features
     if domain.dimension <= MAX_DENSE and asked.size <= MAX_DENSE:
         W = problem.lifted_rows
-        return max(root_of(_signs_moment(W)), _best_corners(W)[0] if domain.dimension <= MAX_CHOSEN else 0.0)
+        return root_of(_signs_moment(W))
     if not problem.asks_no_coordinate_twice:
         # Independent signs: M ⪰ diag, and the square root is monotone.
         return float(np.sqrt(problem.coordinate_weights) @ domain.radius)

@@ -35,34 +35,6 @@ if TYPE_CHECKING:
     from gaussmith.domains.cells import Cells
 
 
-# Where a search over all pairs of many points in a row begins: at the best weights of every second point.
-#
-# Points that follow each other, such as the cells of prefix sums, have nearly the weights of their neighbours. So the
-# pairs of every second point are solved first, from every fourth, and so on; what is found is spread over neighbours.
-# A start cannot harm: the search goes on from it over all pairs.
-
-FEW = 1024
-"""Points whose pairs are searched from even weights."""
-
-
-def start_in_a_row(points: Array, gap: float, progress: Progress | None = None) -> Array | None:
-    """Weights of all pairs of points that follow each other, in the order of `numpy.triu_indices`; None for few.
-
-    >>> start_in_a_row(np.eye(3), 1e-3) is None
-    True
-    """
-    n = len(points)
-    if n <= FEW:
-        return None
-    some = points[::2]
-    start = start_in_a_row(some, gap, progress)
-    found = solve(some, pairs=True, gap=gap, start=start, progress=progress)
-    weights = np.zeros((len(some),) * 2)
-    weights[np.triu_indices(len(some), 1)] = found.weights
-    first, second = np.triu_indices(n, 1)
-    return np.asarray(weights[first // 2, second // 2])
-
-
 # The best shape that hides the differences of all pairs of many points: found on the few points that matter.
 #
 # Only pairs that are far apart, as the noise measures it, carry weight. So the search runs on some points, all pairs
@@ -246,8 +218,7 @@ def _solved(problem: Problem[Any], gap: float, search: Search) -> Candidate:
     points = _records(question.rows, apart)
     if own:
         points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
-    in_a_row = problem.features.runs is not None and not apart
-    best, chosen = _solve(points, not private, in_a_row, gap=gap, progress=search.progress)
+    best, chosen = _solve(points, not private, gap=gap, progress=search.progress)
     r = len(question.rows)
     features = question.read(way_back(question.rows, best.decode[:r]))
     lift = best.lift[:, :r] @ question.rows
@@ -323,14 +294,13 @@ def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) ->
     check_lost(decode[:r], back - moved)
 
 
-def _solve(points: Array, pairs: bool, in_a_row: bool = False, **more: Any) -> tuple[Optimum, ExactWords | None]:
+def _solve(points: Array, pairs: bool, **more: Any) -> tuple[Optimum, ExactWords | None]:
     """The solved shape, and the points whose pairs have the weights; None: each point has one."""
     if not pairs:
         return solve_once(points, pairs=False, **more), None
     if has_few_far(points):
         return solve_far(points, **more)
-    begin = (lambda: start_in_a_row(points, more["gap"], more["progress"])) if in_a_row else None
-    return solve_once(points, pairs=True, begin=begin, **more), np.arange(len(points))
+    return solve_once(points, pairs=True, **more), np.arange(len(points))
 
 
 def _weights(weights: Array, chosen: ExactWords | None) -> dict[str, Array]:

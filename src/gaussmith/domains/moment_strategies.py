@@ -21,8 +21,7 @@ from gaussmith.domains.strategies import Candidate, Strategy
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.exact import Array
-from gaussmith.numerics.headed import Headed
-from gaussmith.numerics.matrices import Bordered, Dense, Matrix
+from gaussmith.numerics.matrices import Dense
 from gaussmith.numerics.solver import SolverView, climb, products
 
 if TYPE_CHECKING:
@@ -307,8 +306,8 @@ def read_moments(problem: Problem[Moments], name: str, lift: Lift) -> Strategy:
     rows = coded_rows(problem)
     counted = len(rows) > problem.features.size
     decode = _decode(domain, lift, rows)
-    check_lost(decode, decode @ matrix.dense() - rows)
-    return Strategy(name, matrix, _structured(decode, matrix), counted)
+    check_lost(decode, decode @ matrix.matrix - rows)
+    return Strategy(name, matrix, Dense(decode), counted)
 
 
 def coded_rows(problem: Problem[Moments]) -> Array:
@@ -326,36 +325,19 @@ def coded_rows(problem: Problem[Moments]) -> Array:
     return np.vstack([rows, np.append(np.zeros(domain.dimension), 1.0)])
 
 
-def _matrix(domain: Moments, lift: Lift) -> Matrix:
+def _matrix(domain: Moments, lift: Lift) -> Dense:
     """Rows of single coordinates first, then those of the block."""
     asked = np.flatnonzero(lift.alone)
-    size, width = len(lift.block), domain.dimension + 1
-    index = np.concatenate([asked, np.zeros(size, np.int64)]).astype(np.int64)
-    inner = np.concatenate([lift.alone[asked], np.zeros(size)])
-    border = np.concatenate([np.zeros(len(asked)), lift.block[:, -1]])
-    at = np.arange(len(asked), len(asked) + size)
-    return Headed(Bordered(index, inner, border, width), at, domain.squares, lift.block[:, :-1])
+    rows = np.zeros((len(asked) + len(lift.block), domain.dimension + 1))
+    rows[np.arange(len(asked)), asked] = lift.alone[asked]
+    rows[len(asked) :, [*domain.squares, domain.dimension]] = lift.block
+    return Dense(rows)
 
 
 def _decode(domain: Moments, lift: Lift, rows: Array) -> Array:
     asked = np.flatnonzero(lift.alone)
     block = rows[:, [*domain.squares, domain.dimension]] @ np.linalg.pinv(lift.block, rcond=1e-13)
     return np.hstack([rows[:, asked] / lift.alone[asked], block])
-
-
-def _structured(decode: Array, lift: Matrix) -> Matrix:
-    """The same without the zeros, where every feature reads one coordinate alone or the block alone."""
-    assert isinstance(lift, Headed)
-    alone = lift.shape[0] - len(lift.at)
-    single, block = decode[:, :alone], decode[:, alone:]
-    reads_block = block.any(axis=1)
-    if single[reads_block].any() or (np.count_nonzero(single, axis=1) > 1).any() or not len(lift.at):
-        return Dense(decode)
-    index = np.where(reads_block, 0, np.abs(single).argmax(axis=1)) if alone else np.zeros(len(decode), np.int64)
-    inner = np.where(reads_block, 0.0, single[np.arange(len(decode)), index]) if alone else np.zeros(len(decode))
-    rest = Bordered(index.astype(np.int64), inner, block[:, -1].copy(), decode.shape[1])
-    at = np.flatnonzero(reads_block)
-    return Headed(rest, at, np.arange(alone, decode.shape[1] - 1), block[at, :-1])
 
 
 # The shape of values, squares and products where a record is replaced and the number of records is public.
@@ -370,6 +352,9 @@ FREE = 1e-7
 
 NEAR = math.sqrt(5) - 1
 """The distance of the second worst pair of records of one column, at equal weights."""
+
+CHANGES = 64
+"""So many distances t of two records of one column are looked at where records come, go and change."""
 
 MAX_LISTED = 5
 """Limit on the columns for which all kinds of pairs are listed in the lower bound."""
@@ -401,6 +386,26 @@ def solved_replaced_moments(problem: Problem[Moments], gap: float | None = None)
     check_lost(decode, decode @ matrix.matrix - features)
     shape = Strategy("solved", matrix, Dense(decode), False, problem.coded_offsets)
     return Candidate(shape, _law(problem))
+
+
+def entering_moments(problem: Problem[Moments], change: float) -> Strategy | None:
+    """The noise of one column and its square where a record may come or go and change, None of other problems.
+
+    Norm 1 of a record, and as nearly as the distances that are looked at allow, a squared norm of `change` of two: 1
+    where the number of all records is public and some are left out, 2 in groups. Beside the two records with noise of
+    their own, z² = 0 and 1, the law has pairs at the distances t, which do not see the number (docs/theory.md, 48).
+    """
+    domain, worths = problem.domain, worths_of(problem)
+    if domain.columns_count != 1 or len(domain.squares) != 1 or not worths.alone.any():
+        return None
+    B = root_rows(worths.rows)
+    t = np.arange(1, CHANGES + 1)[:, None] * 2.0 / CHANGES
+    values = np.vstack([[[0.0], [1.0]], t * t / change]) * worths.alone[0]
+    pairs = np.column_stack([t * (2.0 - t), np.zeros(CHANGES)]) / math.sqrt(change)
+    found = solve_types(Types(values, np.vstack([[[0.0, 1.0], [1.0, 1.0]], pairs]) @ B.T), GAP)
+    alone = np.array([math.sqrt(worths.alone[0] / (found.alone[0] * found.trace)), 0.0])
+    block = (found.directions / np.sqrt(found.roots * found.trace)).T @ B
+    return read_moments(problem, "solved", Lift(alone, block))
 
 
 def _column_by_column(domain: Moments, worth: Array) -> Array:

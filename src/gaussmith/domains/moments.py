@@ -23,7 +23,6 @@ from gaussmith.domains.strategies import Candidate, Candidates, Search, Strategy
 from gaussmith.domains.workloads import Workload
 from gaussmith.errors import DomainError, damaged_plan
 from gaussmith.numerics.exact import Array, Integers, Words, fraction_up, norm_upward, sqrt_downward, sqrt_upward
-from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.matrices import Dense, Matrix
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.privacy.neighbours import ADD_REMOVE, REPLACE_ONE
@@ -300,24 +299,14 @@ class ValueProducts(Extremes):
         private = neighbours == ADD_REMOVE
         check_columns(lift, self.size + private)
         bound = largest_moment if private else largest_replaced
-        found = bound(_written(lift), self.columns, self.pairs, extent)
+        found = bound(lift.exact_entries(), self.columns, self.pairs, extent)
         return found if self.rows == 1 else fraction_up(Fraction(found) * self.rows * (1 + self.rounding))
 
     def replacement_sensitivity(self, lift: Matrix) -> float:
         """Of two units with several rows the norms are added, as they may have any numbers of rows."""
         if self.rows > 1:
             return 2.0 * self.sensitivity(lift, ADD_REMOVE)
-        return self.sensitivity(Dense(_written(lift)[:, :-1]), REPLACE_ONE)
-
-
-def _written(lift: Matrix) -> Array:
-    """The entries of a lift, each exact; refuses kinds whose entries would be rounded where they are written out."""
-    apart = lift.rest if isinstance(lift, Headed) else lift.as_bordered()
-    if apart is None:
-        return lift.exact_entries()
-    if (apart.inner * apart.border)[apart.index == apart.columns - 1].any():
-        raise damaged_plan("a lift with two entries in its last column")
-    return lift.dense()
+        return self.sensitivity(Dense(lift.exact_entries()[:, :-1]), REPLACE_ONE)
 
 
 MAX_COLUMNS = 64

@@ -12,6 +12,7 @@ from gaussmith.checks import check_whole, is_whole
 from gaussmith.domains.domain import (
     Differences,
     Domain,
+    MeanRange,
     Problem,
     RecordInput,
     WorstCase,
@@ -160,11 +161,15 @@ class Uncentred(Domain):
 
     @property
     def centre(self) -> Array:
-        return np.zeros(self.dimension)
+        return np.broadcast_to(0.0, self.dimension)  # cells may be too many to list
 
     @property
     def radius(self) -> Array:
-        return np.ones(self.dimension)
+        return np.broadcast_to(1.0, self.dimension)
+
+    @property
+    def means(self) -> MeanRange:
+        return MeanRange(self.centre, self.radius, np.broadcast_to(1 / 3, self.dimension))
 
     @property
     def ranges(self) -> Array:

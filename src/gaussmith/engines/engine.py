@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.domains.encoding import Encoding
-from gaussmith.expressions.keys import GroupKeys, Numbers, match_keys
+from gaussmith.expressions.keys import GroupKeys, Numbers, match_keys, value_of
 from gaussmith.expressions.spelling import Derivation, kinds_of
 
 if TYPE_CHECKING:
@@ -323,11 +323,12 @@ def rows_at_a_time(keys: Sequence[GroupKeys]) -> int:
 
 
 def valued_columns(
-    frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys], others: Sequence[nw.Expr] = ()
+    frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys], others: Sequence[nw.Expr] = (), searched: bool = True
 ) -> nw.LazyFrame[Any]:
     """The columns as what labels are compared with, named v0, v1 …: numbers as they are, or as `match_keys` reads them.
 
-    Null where a value can match no label. `others` are selected beside them.
+    Null where a value can match no label. `others` are selected beside them. Where cells have many edges these are
+    `searched` for values here, unless an engine is to count the cells.
     """
     import narwhals as nw
 
@@ -335,12 +336,21 @@ def valued_columns(
     kinds, chosen = kinds_of(schema), []
     for j, key in enumerate(keys):
         (name,), (kind,) = key.columns, key.kinds
-        plain = kind == "number" and not key.cuts and str(schema[name]) in PLAIN_NUMBERS
-        chosen.append((nw.col(name) if plain else match_keys(key, kinds)["k0"]).alias(f"v{j}"))
+        if searched and _has_many_edges(key):
+            value = value_of(name, key.cuts[0][1], kinds[name])
+        elif kind == "number" and not key.cuts and str(schema[name]) in PLAIN_NUMBERS:
+            value = nw.col(name)
+        else:
+            value = match_keys(key, kinds)["k0"]
+        chosen.append(value.alias(f"v{j}"))
     return frame.select(*chosen, *others)
 
 
-def frame_places(keys: Sequence[GroupKeys]) -> Callable[[pl.DataFrame], Words]:
+FEW_EDGES = 8
+"""Up to so many edges an engine compares every value with them itself; more are searched here, which is faster."""
+
+
+def frame_places(keys: Sequence[GroupKeys], searched: bool = True) -> Callable[[pl.DataFrame], Words]:
     """What finds the places of the values of a frame that `valued_columns` made; the keys are looked at once.
 
     >>> import polars as pl
@@ -349,7 +359,12 @@ def frame_places(keys: Sequence[GroupKeys]) -> Callable[[pl.DataFrame], Words]:
     >>> find(pl.DataFrame({"v0": ["m", "x", None, "f"]})).ravel().tolist()
     [1, -1, -1, 0]
     """
-    finders = [_text_finder(key) if key.kinds[0] in ("text", "object") else _number_finder(key) for key in keys]
+    finders = [
+        _text_finder(key) if key.kinds[0] in ("text", "object")
+        else _edge_finder(key) if searched and _has_many_edges(key)
+        else _number_finder(key)
+        for key in keys
+    ]  # fmt: skip
 
     def find(batch: pl.DataFrame) -> Words:
         with np.errstate(all="ignore"):
@@ -362,6 +377,26 @@ def frame_places(keys: Sequence[GroupKeys]) -> Callable[[pl.DataFrame], Words]:
 def _number_finder(key: GroupKeys) -> Callable[[pl.Series], Words]:
     find = _finder(key)
     return lambda column: find(column.to_numpy())  # null becomes NaN, which is no label
+
+
+def _has_many_edges(key: GroupKeys) -> bool:
+    return any(len(cut.edges) > FEW_EDGES for _, cut in key.cuts)
+
+
+def _edge_finder(key: GroupKeys) -> Callable[[pl.Series], Words]:
+    """The cell of a value is how many of the edges it is at least as large as: as `place_among` says to an engine."""
+    ((_, cut),) = key.cuts
+    edges, places = np.array(cut.edges), np.full(len(cut.edges) + 2, -1, np.int64)  # the last is that of no value
+    for place, (cell,) in enumerate(key.codes):
+        places[int(cell)] = place
+
+    def find(column: pl.Series) -> Words:
+        x = column.to_numpy()
+        cells = np.searchsorted(edges, x, side="right")
+        cells[np.isnan(x)] = len(edges) + 1
+        return places[cells]
+
+    return find
 
 
 def _text_finder(key: GroupKeys) -> Callable[[pl.Series], Words]:
@@ -385,7 +420,7 @@ def counted_places(frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys]) -> tuple
 
     names = [f"v{j}" for j in range(len(keys))]
     one = nw.lit(1).cast(nw.Int64).alias("n")
-    counted = valued_columns(frame, keys).with_columns(one).group_by(*names).agg(nw.col("n").sum())
+    counted = valued_columns(frame, keys, searched=False).with_columns(one).group_by(*names).agg(nw.col("n").sum())
     # What is not declared is one value: a column of free text must not come here row by row.
     declared = [
         nw.when(nw.col(name).is_in([code for (code,) in key.codes])).then(nw.col(name)).alias(name)
@@ -393,7 +428,7 @@ def counted_places(frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys]) -> tuple
     ]
     few = counted.select(*declared, "n").group_by(*names).agg(nw.col("n").sum())
     table: pl.DataFrame = few.with_columns(nw.col("n").cast(nw.Int64)).collect("polars").to_native()
-    return frame_places(keys)(table.select(names)), table["n"].to_numpy().astype(np.int64)
+    return frame_places(keys, searched=False)(table.select(names)), table["n"].to_numpy().astype(np.int64)
 
 
 # Columns of integers and truths as they are: their clamped sums are found without a double on the way.

@@ -176,20 +176,26 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
             code="partitions-with-different-keys",
             source=files.said,
         )
-    raw = keys.pop()
-    known = tuple(decode_name(key) for key in raw)
-    for written, key in zip(raw, known, strict=True):
-        if key is None or [(other or "").casefold() for other in known].count(key.casefold()) > 1:
+    values = {path: _agreed([[v for _, v in pairs] for pairs in found]) for path, found in folders.items()}
+    return replace(files, keys=_decoded_keys(files.said, keys.pop()), values=values)
+
+
+def _decoded_keys(said: str, written: Sequence[str]) -> tuple[str, ...]:
+    """The keys of partitions; refuses those that are no names of columns, or two that differ in case alone."""
+    known: dict[str, str] = {}
+    for each in written:
+        key = decode_name(each)
+        if key is None or key.casefold() in known:
             raise SourceError(
-                f"source={files.said!r}: the key {written!r} of its partitions",
+                f"source={said!r}: the key {each!r} of its partitions",
                 "keys must be valid column names, distinct ignoring case",
                 "rename the directories",
                 code="partition-key-malformed",
-                source=files.said,
-                key=written,
+                source=said,
+                key=each,
             )
-    values = {path: _agreed([[v for _, v in pairs] for pairs in found]) for path, found in folders.items()}
-    return replace(files, keys=tuple(key for key in known if key is not None), values=values)
+        known[key.casefold()] = key
+    return tuple(known.values())
 
 
 def _pairs(files: Files, path: str) -> Iterator[tuple[str, str]]:
@@ -278,8 +284,12 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     where, keys = derivation.where, set(files.keys)
     if where is None or not keys:
         return files, derivation
-    conditions = [Formula(where.text, "truth", node) for node in where.tree.conditions]
-    decided = [each for each in conditions if columns_used(each) and keys.issuperset(columns_used(each))]
+    decided: list[Formula] = []
+    left: list[Formula] = []
+    for node in where.tree.conditions:
+        condition = Formula(where.text, "truth", node)
+        used = columns_used(condition)
+        (decided if used and keys.issuperset(used) else left).append(condition)
     holds = {
         values: all(evaluate(each, dict(zip(files.keys, values, strict=True))) for each in decided)
         for values in set(files.values.values())
@@ -288,10 +298,10 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     if not kept:
         nothing = Formula(where.text, "truth", Literal(False))
         return replace(files, paths=files.paths[:1]), replace(derivation, where=nothing)
-    left = [each.tree for each in conditions if each not in decided]
-    rest = reduce(lambda one, other: Operation("and", (one, other)), left) if left else None
-    remaining = None if rest is None else Formula(where.text, "truth", rest)
-    return replace(files, paths=kept), replace(derivation, where=remaining)
+    if not left:
+        return replace(files, paths=kept), replace(derivation, where=None)
+    rest = reduce(lambda one, other: Operation("and", (one, other)), (each.tree for each in left))
+    return replace(files, paths=kept), replace(derivation, where=Formula(where.text, "truth", rest))
 
 
 if typing.TYPE_CHECKING:
@@ -347,6 +357,11 @@ class Files:
     def sizes(self) -> list[int]:
         """Bytes of each file."""
         return [os.path.getsize(path) for path in self.paths]
+
+    @property
+    def stamps(self) -> list[tuple[int, int, int]]:
+        """What tells each file of this machine from another one that has taken its place."""
+        return [(facts.st_ino, facts.st_size, facts.st_mtime_ns) for facts in map(os.stat, self.paths)]
 
 
 def find_files(source: str | os.PathLike[str]) -> Files:

@@ -253,7 +253,8 @@ class Polars:
         import narwhals as nw
 
         def first(rows: pl.DataFrame) -> pl.DataFrame:
-            return rows[first_places(rows, of, before, text, after, most)]
+            whole = rows.rechunk()  # to pick rows from many chunks takes ten times as long
+            return whole[first_places(whole, of, before, text, after, most)]
 
         native: Any = frame.to_native()
         kept = native.map_batches(first, predicate_pushdown=False, projection_pushdown=False, slice_pushdown=False)
@@ -271,16 +272,16 @@ class Polars:
     def without_rows(self, source: Source) -> Source | None:
         """
         >>> frame = __import__("polars").DataFrame({"age": [36, 17], "name": ["Ada", "Bob"]})
-        >>> POLARS.without_rows(POLARS.open(frame)).native(()).collect().shape
-        (0, 2)
+        >>> POLARS.without_rows(POLARS.open(frame)).native(["age"]).collect().shape
+        (0, 1)
         """
         import polars as pl
 
-        schema = {name: polars_type(dtype) for name, dtype in source.schema.items()}
-
         def without_rows(numbers: Collection[str]) -> Callable[[Sequence[str]], pl.LazyFrame]:
-            empty = pl.LazyFrame(schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
-            return lambda columns: empty
+            def kind(name: str) -> Any:
+                return pl.Float64 if name in numbers else polars_type(source.schema[name])
+
+            return lambda columns: pl.LazyFrame(schema={name: kind(name) for name in columns})
 
         numbered = without_rows if source.numbered is not None else None
         return replace(source, native=without_rows(()), files=None, once=False, numbered=numbered)
@@ -347,9 +348,10 @@ def digest_texts(texts: pl.Series) -> npt.NDArray[np.uint64]:
     digests = (md5(text, usedforsecurity=False).digest() for text in texts.gather(long).cast(pl.Binary).to_list())
     found[long] = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2)
     short = np.flatnonzero(sizes <= SHORT_TEXT)
+    texts = texts if not len(long) else texts.gather(short)
     for start in range(0, len(short), PIECE_ROWS):
         at = short[start : start + PIECE_ROWS]
-        found[at] = _digest_short(texts.gather(at).str.join("").cast(pl.Binary).item(), sizes[at])
+        found[at] = _digest_short(texts.slice(start, PIECE_ROWS).str.join("").cast(pl.Binary).item(), sizes[at])
     return found
 
 
@@ -513,7 +515,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
         opened = _open_lazy(lambda: scan_files(files), problem, files)
         if files.format == "Arrow IPC" and not files.remote:
             opened = _with_unheld(opened, attempt(lambda: unheld_in_files(files.paths), problem))
-        opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
+        native = _scanner(files) if files.keys or files.remote else _unless_changed(files, opened.native)
+        opened = replace(opened, native=native, texts=frozenset(files.keys), reopen=_scanner)
     return opened.without(uneven)
 
 
@@ -533,6 +536,12 @@ def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, .
 def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
     """What scans columns of these files."""
     return lambda columns: scan_files(files, columns)
+
+
+def _unless_changed(files: Files, opened: Callable[[Sequence[str]], pl.LazyFrame]) -> Any:
+    """What reads the frame that was opened, which knows where columns are in the files; unless these have changed."""
+    stamps = files.stamps
+    return lambda columns: opened(columns) if files.stamps == stamps else scan_files(files, columns)
 
 
 def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Files | None = None) -> Source:

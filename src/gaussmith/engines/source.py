@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from gaussmith.engines.engine import Engine
@@ -62,10 +63,16 @@ class Source:
         """Whether all its numbers arrive as text, as in CSV and JSON lines."""
         return bool(self.names) and self.texts.issuperset(self.names or ())
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, str]:
         """The kind of each column, as expressions, keys and ids see it."""
         return {**kinds_of(self.schema), **dict.fromkeys(self.objects, "object")}
+
+    @cached_property
+    def all_types(self) -> frozenset[object]:
+        """Names and types of all columns, in DuckDB's own words too, for it has more; hashed once."""
+        own = map(str, self.native.types) if self.engine.name == "duckdb" else ()
+        return frozenset([*self.schema.items(), *zip(self.names or (), own, strict=False)])
 
     def told_ids(self, unit: str | None) -> str:
         """How ids are compared, where that is not in the schema: as said, or "as text" in files of text; else ""."""

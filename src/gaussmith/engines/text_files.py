@@ -200,11 +200,8 @@ def parse_objects(
     lines = _lines(block, count)
     forms, found = [] if forms is None else forms, list[pl.DataFrame]()
     for turn in range(MAX_FORMS):
-        if turn == len(forms):
-            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
-        if turn == len(forms) or not len(lines):
+        if (form := _form_at(turn, forms, lines)) is None:
             break
-        form = forms[turn]
         fits = lines.str.contains(form.pattern)
         whole = len(lines) == count and bool(fits.all())
         text = memoryview(block)[len(HEAD) :] if whole else "\n".join(lines.filter(fits).to_list()).encode()
@@ -233,14 +230,12 @@ def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl
     lines, left = lines.fill_null(""), pl.int_range(len(lines), eager=True)
     found, places = list[pl.DataFrame](), list[pl.Series]()
     for turn in range(MAX_FORMS):
-        if turn == len(forms):
-            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
-        if turn >= len(forms) or not len(lines):
+        if (form := _form_at(turn, forms, lines)) is None:
             break
-        fits = lines.str.contains(forms[turn].pattern)
+        fits = lines.str.contains(form.pattern)
         if fits.any():
             text = "\n".join(lines.filter(fits).to_list()).encode()
-            alike = _parse_alike(text, forms[turn], int(fits.sum()), names, names)
+            alike = _parse_alike(text, form, int(fits.sum()), names, names)
             found.append(alike.rename({f"x{j}": name for j, name in enumerate(names)}))
             places.append(left.filter(fits))
         lines, left = lines.filter(~fits), left.filter(~fits)
@@ -249,6 +244,13 @@ def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl
         places.append(left)
     whole = pl.concat(found)
     return whole if len(found) == 1 else whole[pl.concat(places).arg_sort()]
+
+
+def _form_at(turn: int, forms: list[Form], lines: pl.Series) -> Form | None:
+    """The form to try next: one of earlier lines, or after these one of the lines that are left, which is added."""
+    if turn == len(forms):
+        forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
+    return forms[turn] if turn < len(forms) and len(lines) else None
 
 
 def _lines(block: bytes, count: int) -> pl.Series:

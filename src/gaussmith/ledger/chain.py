@@ -15,17 +15,26 @@ from typing import Any
 
 from gaussmith.errors import LedgerError, nearest
 
-KINDS = ("create", "reserve", "store")
+KINDS = ("create", "reserve", "store", "period")
+"""A ledger begins with `create`. `reserve` charges a release, `store` has what was released. `period` has what was
+released in one period of a series: its `parent` is the id under which the series was charged, and it charges nothing.
+"""
+
 NOTHING_BEFORE = "0" * 64
 
-AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent")
+AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent", "pure_charge", "pure_spent")
 """The fields of an entry in integer units: written as text, because they are too large for databases and JSON."""
+
+ADDED = {"pure_charge": "0", "pure_spent": "0", "parent": ""}
+"""The fields that format 3 added, as text, with what they are in an entry of format 2. An entry is sealed without those
+that are so: its hash, and every receipt that was given out, is the same in both formats."""
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
     """One line of the ledger. `charge` and `spent` are whole units of μ² (`units.py`), `keys_charge` and `keys_spent`
-    of κ, the δ that is spent on keys found in the data; `time` is in seconds, UTC."""
+    of κ, the δ that is spent on keys found in the data, `pure_charge` and `pure_spent` of pure ε; `time` is in seconds,
+    UTC. `parent` is the id of the series that a period belongs to."""
 
     seq: int
     time: int
@@ -42,6 +51,9 @@ class LedgerEntry:
     body: str
     previous: str
     hash: str = ""
+    pure_charge: int = 0
+    pure_spent: int = 0
+    parent: str = ""
 
     @property
     def receipt(self) -> Receipt:
@@ -97,13 +109,14 @@ def seal(entry: LedgerEntry) -> LedgerEntry:
     fields = asdict(entry)
     del fields["hash"]
     fields |= {name: str(fields[name]) for name in AMOUNTS}
+    fields = {name: value for name, value in fields.items() if ADDED.get(name) != value}
     return replace(entry, hash=digest(b"gaussmith ledger entry\n" + canonical(fields).encode("ascii")))
 
 
 def follow(last: LedgerEntry | None, kind: str, body: dict[str, Any], **fields: Any) -> LedgerEntry:
     """The entry that comes after `last` (or is the first), numbered, totalled, linked and sealed."""
     given: dict[str, Any] = dict.fromkeys(("release_id", "request_hash", "plan_hash", "payload_hash"), "")
-    given |= {"charge": 0, "keys_charge": 0, "time": int(time.time()), **fields}
+    given |= {"charge": 0, "keys_charge": 0, "pure_charge": 0, "time": int(time.time()), **fields}
     try:
         text = canonical(body)
     except (TypeError, ValueError):
@@ -115,12 +128,23 @@ def follow(last: LedgerEntry | None, kind: str, body: dict[str, Any], **fields: 
             kind=kind,
             spent=given["charge"] + (0 if last is None else last.spent),
             keys_spent=given["keys_charge"] + (0 if last is None else last.keys_spent),
+            pure_spent=given["pure_charge"] + (0 if last is None else last.pure_spent),
             software=software(),
             body=text,
             previous=NOTHING_BEFORE if last is None else last.hash,
             **given,
         )
     )
+
+
+def periods_of(reserved: LedgerEntry) -> int:
+    """For how many periods a release was charged; 0 where it is no series."""
+    return int(json.loads(reserved.body).get("periods", 0))
+
+
+def number_of(period: LedgerEntry) -> int:
+    """The number of a stored period in its series, from 1."""
+    return int(json.loads(period.body)["number"])
 
 
 def check_seal(entry: LedgerEntry, where: str) -> LedgerEntry:
@@ -180,7 +204,7 @@ def software() -> str:
 
 # Places where a test may kill the process, to show that a crash there neither loses nor doubles a charge.
 #
-# If the environment variable GAUSSMITH_FAILPOINT names one of `NAMES`, the process kills itself there (SIGKILL: no
+# If the environment variable GAUSSMITH_FAILPOINT names one of them, the process kills itself there (SIGKILL: no
 # cleanup, no flush). An unknown name is refused, so that a misspelled test cannot pass.
 
 VARIABLE = "GAUSSMITH_FAILPOINT"
@@ -198,14 +222,17 @@ NAMES = (
     "after-store-head",
 )
 
+UPGRADE_NAMES = ("before-upgrade-tables", "before-upgrade-commit", "after-upgrade-commit")
+"""Places in the conversion of an older ledger."""
+
 
 def failpoint(name: str) -> None:
     """Kill the process here if the environment says so; otherwise do nothing."""
     wanted = os.environ.get(VARIABLE)
     if not wanted:
         return
-    if wanted not in NAMES:
-        what = f"{VARIABLE}={wanted} is not a failpoint"
-        raise LedgerError(what, "it must name one", nearest(wanted, NAMES), code="unknown-failpoint", failpoint=wanted)
+    if wanted not in NAMES + UPGRADE_NAMES:
+        what, remedy = f"{VARIABLE}={wanted} is not a failpoint", nearest(wanted, NAMES + UPGRADE_NAMES)
+        raise LedgerError(what, "it must name one", remedy, code="unknown-failpoint", failpoint=wanted)
     if wanted == name:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -10,11 +10,15 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import AMOUNTS, LedgerEntry, Receipt, broken, check_seal, digest
+from gaussmith.ledger.chain import ADDED, AMOUNTS, LedgerEntry, Receipt, broken, check_seal, digest
 from gaussmith.notations import PYTHON, notation
 
-FORMAT = 2
-"""Format 2 added a unit, and a second amount for each charge, κ."""
+FORMAT = 3
+"""Format 2 added a unit, and a second amount for each charge, κ. Format 3 added a third, pure ε, and the periods of a
+series, which are entries with a parent."""
+
+READABLE = (2, FORMAT)
+"""Formats that can be read; only the last can be written."""
 
 TABLES = (
     """CREATE TABLE gaussmith_ledgers (
@@ -23,12 +27,15 @@ TABLES = (
         ledger TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT NULL, kind TEXT NOT NULL, release_id TEXT NOT NULL,
         request_hash TEXT NOT NULL, plan_hash TEXT NOT NULL, charge TEXT NOT NULL, spent TEXT NOT NULL,
         keys_charge TEXT NOT NULL, keys_spent TEXT NOT NULL,
+        pure_charge TEXT NOT NULL DEFAULT '0', pure_spent TEXT NOT NULL DEFAULT '0', parent TEXT NOT NULL DEFAULT '',
         software TEXT NOT NULL, payload_hash TEXT NOT NULL, body TEXT NOT NULL,
         previous TEXT NOT NULL, hash TEXT NOT NULL,
-        PRIMARY KEY (ledger, seq), UNIQUE (ledger, kind, release_id))""",
+        PRIMARY KEY (ledger, seq), UNIQUE (ledger, kind, parent, release_id))""",
     """CREATE TABLE gaussmith_results (
-        ledger TEXT NOT NULL, release_id TEXT NOT NULL, payload {bytes} NOT NULL, PRIMARY KEY (ledger, release_id))""",
+        ledger TEXT NOT NULL, release_id TEXT NOT NULL, payload {bytes} NOT NULL, parent TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (ledger, parent, release_id))""",
 )
+"""What format 3 added has defaults: a version that writes format 2 can go on in the same database of PostgreSQL."""
 
 COLUMNS = (
     "seq",
@@ -41,6 +48,9 @@ COLUMNS = (
     "spent",
     "keys_charge",
     "keys_spent",
+    "pure_charge",
+    "pure_spent",
+    "parent",
     "software",
     "payload_hash",
     "body",
@@ -76,6 +86,11 @@ class Storage(Protocol):
         """Check the storage itself."""
         ...
 
+    def upgrading(self) -> AbstractContextManager[Pages]:
+        """A transaction of the only writer on a ledger of any format that can be read; its tables are made ready for
+        the newest format. Leaving it commits durably, an exception rolls back."""
+        ...
+
 
 class Pages:
     """One transaction's view of one ledger. `pinned` is a head kept outside the tables, if the storage keeps one."""
@@ -83,6 +98,7 @@ class Pages:
     def __init__(self, execute: Execute, name: str, where: str) -> None:
         self._execute, self._name, self.where = execute, name, where
         self.pinned: Receipt | None = None
+        self.format = FORMAT
 
     def begin(self, first: LedgerEntry) -> None:
         """Write the first entry of a new ledger."""
@@ -100,8 +116,8 @@ class Pages:
         if payload is not None:
             list(
                 self._execute(
-                    "INSERT INTO gaussmith_results (ledger, release_id, payload) VALUES (?, ?, ?)",
-                    (self._name, entry.release_id, payload),
+                    "INSERT INTO gaussmith_results (ledger, parent, release_id, payload) VALUES (?, ?, ?, ?)",
+                    (self._name, entry.parent, entry.release_id, payload),
                 )
             )
         list(
@@ -112,11 +128,22 @@ class Pages:
         )
 
     def check_format(self) -> bool:
-        """Whether there is a ledger with this name; another format is refused."""
+        """Whether there is a ledger with this name; a format that cannot be read is refused."""
         rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
-        if rows and rows[0][0] != FORMAT:
+        if rows and rows[0][0] not in READABLE:
             raise other_format(self.where, rows[0][0]) if isinstance(rows[0][0], int) else unreadable(self.where)
+        self.format = rows[0][0] if rows else FORMAT
         return bool(rows)
+
+    def check_writable(self) -> None:
+        """Refuse to write in an older format, which can only be read."""
+        if self.format != FORMAT:
+            raise older_format(self.where, self.format)
+
+    def upgrade(self) -> None:
+        """Say that the ledger has the newest format. Its entries stay as they are: their hashes say the same in it."""
+        list(self._execute("UPDATE gaussmith_ledgers SET format = ? WHERE name = ?", (FORMAT, self._name)))
+        self.format = FORMAT
 
     def head(self) -> Receipt:
         """The newest entry according to the ledger's own row."""
@@ -136,6 +163,10 @@ class Pages:
     def find(self, kind: str, release_id: str) -> LedgerEntry | None:
         """The one entry of that kind for that release."""
         return next(self._select("AND kind = ? AND release_id = ?", kind, release_id), None)
+
+    def periods(self, series: str) -> Iterator[LedgerEntry]:
+        """The stored periods of a series, oldest first."""
+        return self._select("AND kind = 'period' AND parent = ? ORDER BY seq", series)
 
     def entries(self) -> Iterator[LedgerEntry]:
         """All entries, oldest first."""
@@ -171,24 +202,30 @@ class Pages:
 
     def stored(self, release_id: str) -> bytes | None:
         """The stored bytes of that release, checked against the chain; None if nothing was stored."""
-        entry, payload = self.find("store", release_id), self.payload(release_id)
-        if entry is None:
-            return None
+        entry = self.find("store", release_id)
+        return None if entry is None else self.bytes_of(entry)
+
+    def bytes_of(self, entry: LedgerEntry) -> bytes:
+        """What an entry stored, checked against the chain."""
+        payload = self.payload(entry)
         if payload is None or digest(payload) != check_seal(entry, self.where).payload_hash:
-            what = f"the stored release id={release_id!r} is missing or was changed"
-            raise broken(self.where, what, code="stored-release-changed", id=release_id)
+            what = f"the stored release id={entry.release_id!r} is missing or was changed"
+            raise broken(self.where, what, code="stored-release-changed", id=entry.release_id)
         return payload
 
-    def payload(self, release_id: str) -> bytes | None:
-        """The stored bytes of that release."""
+    def payload(self, entry: LedgerEntry) -> bytes | None:
+        """The bytes stored with an entry."""
         statement = "SELECT payload FROM gaussmith_results WHERE ledger = ? AND release_id = ?"
-        rows = list(self._execute(statement, (self._name, release_id)))
+        statement += " AND parent = ?" if self.format == FORMAT else ""
+        values = (self._name, entry.release_id, entry.parent)
+        rows = list(self._execute(statement, values[: statement.count("?")]))
         return bytes(rows[0][0]) if rows else None
 
-    def stored_ids(self) -> set[str]:
-        """The releases that have stored bytes."""
-        rows = self._execute("SELECT release_id FROM gaussmith_results WHERE ledger = ?", (self._name,))
-        return {str(row[0]) for row in rows}
+    def stored_ids(self) -> set[tuple[str, str]]:
+        """The releases that have stored bytes, each behind its series if it is a period."""
+        parent = "parent" if self.format == FORMAT else "''"
+        rows = self._execute(f"SELECT {parent}, release_id FROM gaussmith_results WHERE ledger = ?", (self._name,))
+        return {(str(row[0]), str(row[1])) for row in rows}
 
     def _check_behind(self, head: Receipt, last: LedgerEntry) -> None:
         if head.seq > last.seq:
@@ -209,7 +246,10 @@ class Pages:
         )
 
     def _select(self, rest: str, *values: Any) -> Iterator[LedgerEntry]:
-        statement = f"SELECT {', '.join(COLUMNS)} FROM gaussmith_entries WHERE ledger = ? {rest}"
+        # In format 2 the tables may lack what format 3 added.
+        added = {} if self.format == FORMAT else {name: f"'{value}'" for name, value in ADDED.items()}
+        columns = ", ".join(added.get(column, column) for column in COLUMNS)
+        statement = f"SELECT {columns} FROM gaussmith_entries WHERE ledger = ? {rest}"
         return (self._entry(row) for row in self._execute(statement, (self._name, *values)))
 
     def _entry(self, row: tuple[Any, ...]) -> LedgerEntry:
@@ -254,8 +294,25 @@ def other_format(where: str, found: int) -> LedgerError:
         remedy = "use the version that wrote it, or a newer one"
     else:
         remedy = "use the version that wrote it, or start a new ledger with the budget that is left"
-    what, rule = f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}"
+    what, rule = f"ledger={where} has format={found}", f"this version of Gaussmith reads formats 2 and {FORMAT}"
     return LedgerError(what, rule, remedy, code="ledger-of-other-format", ledger=where, format=found)
+
+
+def older_format(where: str, found: int) -> LedgerError:
+    """The error for writing into a ledger that must be converted first."""
+    upgrade = f"gaussmith ledger upgrade {where}"
+    if "://" in where:
+        upgrade = f"gaussmith ledger upgrade '{where}'"
+    if notation() == PYTHON:
+        upgrade = f'gaussmith.Ledger.upgrade("{where}")'
+    return LedgerError(
+        f"ledger={where} has format={found}",
+        f"this version of Gaussmith reads it, and writes format {FORMAT} alone; nothing was charged",
+        f"convert it once, which loses nothing: {upgrade}",
+        code="ledger-to-be-upgraded",
+        ledger=where,
+        format=found,
+    )
 
 
 def locked(where: str, timeout: float) -> LedgerError:

@@ -16,6 +16,15 @@ from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import LedgerEntry, failpoint
 from gaussmith.ledger.pages import FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
+CONVERSION = (
+    """ALTER TABLE gaussmith_entries ADD COLUMN pure_charge TEXT NOT NULL DEFAULT '0',
+        ADD COLUMN pure_spent TEXT NOT NULL DEFAULT '0', ADD COLUMN parent TEXT NOT NULL DEFAULT '',
+        DROP CONSTRAINT gaussmith_entries_ledger_kind_release_id_key, ADD UNIQUE (ledger, kind, parent, release_id)""",
+    """ALTER TABLE gaussmith_results ADD COLUMN parent TEXT NOT NULL DEFAULT '',
+        DROP CONSTRAINT gaussmith_results_pkey, ADD PRIMARY KEY (ledger, parent, release_id)""",
+)
+"""From tables of format 2 to those of format 3. Their other ledgers stay in format 2, and what writes it can go on."""
+
 SCHEMES = ("postgresql", "postgres")
 CREATION_LOCK = 0x474D4C31  # any constant works, as long as all sessions that create tables use the same one
 
@@ -36,6 +45,7 @@ class PostgresStorage:
             if connection.execute("SELECT to_regclass('gaussmith_results')").fetchone() == (None,):
                 for statement in TABLES:
                     connection.execute(statement.format(bytes="BYTEA"))
+            _convert(connection)
             if pages.check_format():
                 raise existing(self.where)
             pages.begin(first)
@@ -54,12 +64,27 @@ class PostgresStorage:
         with self._session() as (connection, pages):
             connection.execute("SELECT 1 FROM gaussmith_ledgers WHERE name = %s FOR UPDATE", (self._name,))
             self._find(pages)
+            pages.check_writable()
             yield pages
             failpoint(f"before-{step}-commit")
             connection.commit()
             failpoint(f"after-{step}-commit")
             failpoint(f"before-{step}-head")  # the head was in the same commit
             failpoint(f"after-{step}-head")
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Pages]:
+        """One transaction with the tables altered, where no other ledger of the database had that done before."""
+        with self._session() as (connection, pages):
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (CREATION_LOCK,))
+            connection.execute("SELECT 1 FROM gaussmith_ledgers WHERE name = %s FOR UPDATE", (self._name,))
+            self._find(pages)
+            failpoint("before-upgrade-tables")
+            _convert(connection)
+            yield pages
+            failpoint("before-upgrade-commit")
+            connection.commit()
+            failpoint("after-upgrade-commit")
 
     def check_file(self) -> None:
         """Do nothing: the server checks its own pages."""
@@ -134,7 +159,7 @@ class PostgresStorage:
                 f"ledger={self.where} cannot be written by this user, or its server is read-only",
                 "the user needs SELECT and INSERT on gaussmith_entries and gaussmith_results, "
                 "SELECT and UPDATE on gaussmith_ledgers",
-                "ask for these rights (to create a ledger: CREATE on the schema as well)",
+                "ask for these rights (to create a ledger: CREATE on the schema as well; to upgrade one: the tables)",
                 code="postgres-not-permitted",
                 ledger=self.where,
             ) from None
@@ -149,6 +174,14 @@ class PostgresStorage:
             ) from None
         except psycopg.Error:
             raise unreadable(self.where) from None
+
+
+def _convert(connection: Any) -> None:
+    """Make the tables those of the newest format. Requires the lock of creation."""
+    found = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('gaussmith_results') AND attname = 'parent'"
+    if connection.execute(found).fetchone() is None:
+        for statement in CONVERSION:
+            connection.execute(statement)
 
 
 def split(url: str) -> tuple[str, str, str]:

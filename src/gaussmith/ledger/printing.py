@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import printable
 from gaussmith.ledger.protection import describe_unit
-from gaussmith.ledger.units import UNIT_BITS, round_down
+from gaussmith.ledger.units import UNIT_BITS, is_pure, round_down
 from gaussmith.numerics.exact import fraction_down
 from gaussmith.report.tables import (
     MAX_ROWS,
@@ -30,11 +30,15 @@ BAR = 16
 def describe_terms(ledger: Ledger) -> list[str]:
     """What a ledger was created for, in plain words, one item per line."""
     whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
-    if ledger.keys_delta:
+    parts = [f"ε = {float(ledger.pure_epsilon):g} is reserved for pure noise"] if ledger.pure_epsilon else []
+    parts += [f"δ = {float(ledger.keys_delta):g} is reserved for keys found in the data"] if ledger.keys_delta else []
+    if is_pure(whole):
+        lines = [f"may spend ε = {whole.epsilon:g} with δ = 0, all of it for pure noise"]
+    elif parts:
         budget = f"{lines[0]}; in addition,"
         if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
             budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
-        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is reserved for keys found in the data"]
+        lines = [f"{budget} {' and '.join(parts)}"]
     if ledger.dataset is not None:
         lines.append(f"only for the dataset {printable(ledger.dataset)}")
     unit = ledger.unit
@@ -44,18 +48,30 @@ def describe_terms(ledger: Ledger) -> list[str]:
 
 def describe_left(ledger: Ledger, epsilon: float | None) -> str:
     """What is left, in one line. `epsilon` is the ledger's `remaining_epsilon`, which is slow to compute."""
-    rest_of_all = ledger.remaining_guarantee
-    if rest_of_all is None or epsilon == 0:
+    pure, noisy = ledger.remaining_pure, _left_of_noise(ledger, epsilon)
+    if not noisy and not pure:
         return SPENT
-    rest = f"{100 * ledger.remaining / ledger.budget:.3g} % of the budget"
-    if epsilon is not None:
-        rest += f", one more release of ε = {round_down(epsilon, 4):g} at δ = {ledger.guarantee.delta:g}"
-    else:
-        rest += f", one more release of μ = {round_down(rest_of_all.mu, 4):g}"
+    rest = noisy
+    if ledger.pure_epsilon:
+        of_pure = f"ε = {round_down(pure, 4):g}" if pure else "nothing"
+        rest = f"{noisy or 'nothing for Gaussian noise'}; {of_pure} for pure noise"
+        if not ledger.budget:
+            rest = f"{100 * ledger.left:.3g} % of the budget, {of_pure} for pure noise"
     if ledger.keys_delta:
         keys = part(ledger.keys_budget - ledger.keys_spent)
         rest += f"; δ = {round_down(keys, 4) if keys > 0 else 0:g} for keys found in the data"
     return rest
+
+
+def _left_of_noise(ledger: Ledger, epsilon: float | None) -> str:
+    """What is left for Gaussian noise; empty where that is nothing."""
+    rest = ledger.remaining_guarantee
+    if rest is None or epsilon == 0:
+        return ""
+    said = f"{100 * ledger.left:.3g} % of the budget, one more release of "
+    if epsilon is not None:
+        return said + f"ε = {round_down(epsilon, 4):g} at δ = {ledger.guarantee.delta:g}"
+    return said + f"μ = {round_down(rest.mu, 4):g}"
 
 
 def part(units: int) -> float:
@@ -65,15 +81,16 @@ def part(units: int) -> float:
 
 def charge_table(ledger: Ledger, history: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The header of the table of charges, and a row for each."""
-    header = ["time (UTC)", "release", "state", "μ", "ε", *(["κ"] if ledger.keys_delta else []), "share"]
+    columns = {"μ": "mu", "ε": "epsilon"} if ledger.budget else {}
+    columns |= {"pure ε": "pure_epsilon"} if ledger.pure_epsilon else {}
+    columns |= {"κ": "keys_delta"} if ledger.keys_delta else {}
+    header = ["time (UTC)", "release", "state", *columns, "share"]
     rows = [
         [
             datetime.fromtimestamp(row["time"], UTC).strftime("%Y-%m-%d %H:%M"),
             printable(str(row["id"])),
             row["state"],
-            f"{row['mu']:.4g}",
-            "" if row["epsilon"] is None else f"{row['epsilon']:.4g}",
-            *([f"{row['keys_delta']:.3g}"] if ledger.keys_delta else []),
+            *(_amount(name, row) for name in columns.values()),
             f"{100 * row['share']:.3g} %",
         ]
         for row in history
@@ -81,6 +98,13 @@ def charge_table(ledger: Ledger, history: Sequence[dict[str, Any]]) -> tuple[lis
     return [*header, "spent so far"], [
         [*cells, bar(row["spent"] - row["share"], row["spent"])] for cells, row in zip(rows, history, strict=True)
     ]
+
+
+def _amount(name: str, row: dict[str, Any]) -> str:
+    """One amount of a charge; empty where it took none of that."""
+    if name == "keys_delta":
+        return f"{row[name]:.3g}"
+    return f"{row[name]:.4g}" if row[name] else ""
 
 
 def bar(before: float, after: float) -> str:

@@ -17,11 +17,11 @@ from gaussmith.checks import is_number
 from gaussmith.errors import BudgetError, GuaranteeError, LedgerError
 from gaussmith.ledger.chain import LedgerEntry, canonical, check_seal
 from gaussmith.ledger.pages import unreadable
+from gaussmith.ledger.units import LEAST_EPSILON, round_down
 from gaussmith.notations import setting
 from gaussmith.numerics.exact import smaller_reading, sqrt_upward
-from gaussmith.privacy.gaussian import mu_downward
-from gaussmith.privacy.pure import gdp_of_pure
-from gaussmith.privacy.thresholds import mu_beside
+from gaussmith.privacy.composition import NOTHING, Charge
+from gaussmith.privacy.pure import gdp_of_pure, mu_beside_pure
 
 if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger, Reservation
@@ -130,12 +130,13 @@ def _told(entry: LedgerEntry, where: str) -> Protection:
 # Charges for releases that other tools made of the same data: pure ε-DP, (ε, δ)-DP or Gaussian noise of a known μ.
 #
 # An (ε, δ)-DP mechanism is at least as private as this one: with probability δ it shows everything, otherwise it is
-# randomised response at ε. So it is charged κ = δ, and the smallest μ that covers ε-DP (`numerics.pure`).
+# randomised response at ε. So it is charged κ = δ and its ε; or the smallest μ that covers ε-DP (`privacy.pure`), in a
+# ledger that sets nothing aside for pure noise.
 #
 # Its κ may leak in both directions, adding a person and removing one; the κ of keys found in the data in one only,
 # and a ledger for (ε, δ) with K set aside relies on that: its μ keeps K + (1 − K) δ(ε − ln(1 − K); μ) ≤ δ. With leaks
-# in both it must keep K + (1 − K) δ(ε; μ) ≤ δ. The difference of the two squares is charged in addition
-# (docs/theory.md).
+# in both it must keep K + (1 − K) δ(ε; μ) ≤ δ. The difference of the two squares is charged in addition. With E set
+# aside for pure noise δ(ε; μ) is that of both (docs/theory.md).
 
 MAX_NOTE = 1_000
 """Limit on the characters of a note."""
@@ -169,25 +170,30 @@ def add_release(
     from gaussmith.privacy.guarantee import Guarantee
 
     _check(epsilon, delta, mu, note)
+    charge, kappa = None, Fraction(0)
     if mu is not None:
-        guarantee, kappa = Guarantee(mu=mu), Fraction(0)
+        guarantee = Guarantee(mu=mu)
         stated: dict[str, Any] = {"mu": float(mu)}
     else:
         assert epsilon is not None
-        kappa = larger_reading(delta)
-        square = Fraction(gdp_of_pure(larger_reading(epsilon))) ** 2
-        if kappa:
-            square += both_ways(ledger.guarantee, ledger.keys_delta)
-        guarantee = Guarantee(mu=sqrt_upward(square))
         stated = {"epsilon": float(epsilon), "delta": float(delta)}
+        kappa = larger_reading(delta)
+        extra = both_ways(ledger.guarantee, ledger.keys_delta, ledger.pure_epsilon) if kappa else Fraction(0)
+        if ledger.pure_epsilon:
+            charge = Charge(larger_reading(epsilon), extra, kappa)
+            guarantee = Guarantee(epsilon=epsilon, delta=delta)
+        else:
+            guarantee = Guarantee(mu=sqrt_upward(Fraction(gdp_of_pure(larger_reading(epsilon))) ** 2 + extra))
     record = {"kind": "release of another tool", "stated": stated, "note": note}
     asked = hashlib.sha256(canonical(record).encode()).hexdigest()
     try:
         made = ledger.reserve(
-            id, asked, guarantee, neighbours=neighbours, unit=unit, keys_delta=kappa,
+            id, asked, guarantee, neighbours=neighbours, unit=unit, keys_delta=0 if charge else kappa, charge=charge,
             note={"made by": "another tool", **stated, "note": note},
         )  # fmt: skip
     except BudgetError as error:
+        if error.code == "pure-budget-exceeded" and not delta:
+            raise _no_pure_room(epsilon, error, ledger.where) from None
         if error.code != "keys-budget-exceeded":
             raise
         raise _no_room(delta, error.remaining, ledger.where) from None
@@ -209,7 +215,24 @@ def _no_room(delta: float, left: Any, where: str) -> BudgetError:
     )
 
 
-def both_ways(whole: Guarantee, K: Fraction) -> Fraction:
+def _no_pure_room(epsilon: Any, error: BudgetError, where: str) -> BudgetError:
+    """The error for an ε-DP release of another tool for which too little pure ε is left."""
+    left = error.remaining if isinstance(error.remaining, Fraction) else 0
+    fits = f"at most epsilon={round_down(left):g} fits" if left else "none is left"
+    mu = gdp_of_pure(larger_reading(epsilon))
+    return BudgetError(
+        f"a release of another tool with epsilon={epsilon:g}, more pure ε than is left in ledger={where}",
+        error.rule,
+        f"{fits}; or state {setting('mu', mu)} instead, which every release of this epsilon keeps",
+        requested=error.requested,
+        remaining=error.remaining,
+        mu=mu,
+        code="no-room-for-other-pure",
+        ledger=where,
+    )
+
+
+def both_ways(whole: Guarantee, K: Fraction, E: Fraction = NOTHING) -> Fraction:
     """What is charged of μ² beside an (ε, δ)-DP release, because its κ may leak in both directions; rounded up.
 
     0 for a ledger whose budget is stated as μ or ρ: its statement is "up to a probability of K" in both directions.
@@ -221,8 +244,10 @@ def both_ways(whole: Guarantee, K: Fraction) -> Fraction:
     if not K or whole.epsilon is None or whole.delta is None:
         return Fraction(0)
     epsilon, delta = smaller_reading(whole.epsilon), smaller_reading(whole.delta)
-    one_way = Fraction(mu_beside(epsilon, delta, K))
-    return one_way**2 - Fraction(mu_downward(epsilon, (delta - K) / (1 - K))) ** 2
+    if epsilon - E < LEAST_EPSILON:  # there is no Gaussian noise in such a ledger
+        return Fraction(0)
+    one_way = Fraction(mu_beside_pure(epsilon, delta, K, E))
+    return one_way**2 - Fraction(mu_beside_pure(epsilon, (delta - K) / (1 - K), NOTHING, E)) ** 2
 
 
 def _check(epsilon: object, delta: object, mu: object, note: object) -> None:

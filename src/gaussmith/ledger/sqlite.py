@@ -18,8 +18,8 @@ from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import LedgerEntry, Receipt, failpoint
-from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unreadable
+from gaussmith.ledger.chain import ADDED, LedgerEntry, Receipt, failpoint
+from gaussmith.ledger.pages import COLUMNS, FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
 APPLICATION_ID = 0x474D4C31  # "GML1": how a file is known to be a ledger before any table of it is read
 
@@ -30,6 +30,21 @@ GUARDS = tuple(
     for table in ("gaussmith_entries", "gaussmith_results")
     for verb in ("UPDATE", "DELETE")
 )
+
+
+def _conversion() -> Iterator[str]:
+    """The statements that make tables of format 2 into those of format 3: a key of a table cannot be altered."""
+    tables = {
+        "gaussmith_entries": [c for c in COLUMNS if c not in ADDED],
+        "gaussmith_results": ["release_id", "payload"],
+    }
+    for table, columns in tables.items():
+        names = ", ".join(["ledger", *columns])
+        yield f"ALTER TABLE {table} RENAME TO {table}_before"
+        yield next(each for each in TABLES if f"CREATE TABLE {table} " in each).format(bytes="BLOB")
+        yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {table}_before"
+        yield f"DROP TABLE {table}_before"
+    yield from GUARDS
 
 
 UNWRITABLE = (
@@ -123,7 +138,9 @@ class SqliteStorage:
         with self._translated(), self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._tidy()
-            yield self._checked(connection, self._read_head())
+            pages = self._checked(connection, self._read_head())
+            pages.check_writable()
+            yield pages
             failpoint(f"before-{step}-commit")
             connection.execute("COMMIT")
             failpoint(f"after-{step}-commit")
@@ -131,6 +148,22 @@ class SqliteStorage:
             connection.execute("BEGIN IMMEDIATE")
             self._write_head(_pages(connection, self.where).head(), step)
             failpoint(f"after-{step}-head")
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Pages]:
+        """One transaction that makes the tables anew; SQLite keeps the old ones until it commits. The head stays."""
+        with self._translated(), self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            self._tidy()
+            pages = self._checked(connection, self._read_head())
+            failpoint("before-upgrade-tables")
+            if pages.format != FORMAT:
+                for statement in _conversion():
+                    connection.execute(statement)
+            yield pages
+            failpoint("before-upgrade-commit")
+            connection.execute("COMMIT")
+            failpoint("after-upgrade-commit")
 
     def check_file(self) -> None:
         """Let SQLite check every page of the file."""

@@ -6,9 +6,3 @@
 - reals: decisions about uniform reals of which few digits are drawn
 - law: what a law of pure ε offers; combinations: tails and half-widths of sums of its noise
 """
-
-from __future__ import annotations
-
-from gaussmith.noise.gaussian import DEFAULT_BITS, normal_integers
-
-__all__ = ["DEFAULT_BITS", "normal_integers"]

@@ -8,7 +8,7 @@ A summand is what one block adds, or one number where the numbers of a block are
 
 Several summands are put on a grid and convolved. If all their values are multiples of one step, that is exact.
 Otherwise each is moved to the nearest point of the grid, which moves the half-width by 10^−3 of itself or less.
-See docs/decisions/0017-noise-of-other-laws.md for the bounds.
+See docs/decisions.md, 17 for the bounds.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ over k ≥ r is proportional to q^r. K is drawn without rejection, as J plus the
 
     Σ_K (2K+1)^D q^K = Σ_J B(D, J) q^J · (1 − q)^{−(D+1)},      J = 0 … D,
 
-with the Eulerian numbers B of type B. See docs/decisions/0017-noise-of-other-laws.md.
+with the Eulerian numbers B of type B. See docs/decisions.md, 17.
 """
 
 from __future__ import annotations

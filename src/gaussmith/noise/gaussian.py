@@ -9,7 +9,7 @@ Why the law is exact although few digits are drawn: whether a point is kept is a
 is read off their first digits only when all reals that begin with these agree (a sure cell; a height farther from the
 computed curve than `ERROR`); otherwise `decide` draws further digits of the same reals until they agree. So each point
 is decided as the reals would decide it, and the result needs no digit of a place beyond the first 48: it is the exact
-function of the exact reals. See docs/decisions/0002-exact-normal-integers.md.
+function of the exact reals. See docs/decisions.md (2).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import GaussmithError, RequestError
 from gaussmith.noise.keystream import Keystream
+from gaussmith.noise.reals import Words, enclose_exponential
 
 # Cells that cover the bell curve: 2^16 rectangles of one area, each told by a number of 16 bits.
 #
@@ -167,42 +168,6 @@ def decide(place: int, height: int, digits: int, places: int, more: Callable[[],
             return False
         place, height, digits = place << WORD | more(), height << WORD | more(), digits + WORD
 
-
-def enclose_exponential(numerator: int, shift: int, precision: int) -> tuple[int, int]:
-    """Integers around an exponential: the first never above it, the second never below it, at most 2 apart.
-
-        low ≤ 2^precision · e^{−numerator/2^shift} ≤ high
-
-    Guarantee: holds for every numerator ≥ 0; only the distance of the two rests on the working precision.
-    Rounding: e^{+y} is summed for a small y and squared back up, each step rounded down for one side and up for the
-    other; then both are inverted, which swaps the sides.
-
-    >>> enclose_exponential(1, 0, 20), round(2**20 / 2.718281828, 2)
-    ((385749, 385750), 385749.55)
-    """
-    halvings = max(0, numerator.bit_length() - shift + 8)  # so that y < 2^-8 and few terms are needed
-    work = precision + halvings + 8
-    scaled = numerator << work
-    y_low, y_high = scaled >> shift + halvings, _raise(scaled, shift + halvings)
-    term_low = term_high = low = high = 1 << work
-    i = 0
-    while term_high > 1:
-        i += 1
-        term_low, term_high = (term_low * y_low >> work) // i, -(-_raise(term_high * y_high, work) // i)
-        low, high = low + term_low, high + term_high
-    high += 1  # the terms left out add up to less than the last one
-    for _ in range(halvings):
-        low, high = low * low >> work, _raise(high * high, work)
-    one = 1 << work + precision
-    return one // high, -(-one // low)
-
-
-def _raise(number: int, shift: int) -> int:
-    """number / 2^shift, rounded up."""
-    return -(-number >> shift)
-
-
-Words = Callable[[int], npt.NDArray[np.uint64]]
 
 DEFAULT_BITS = MOST_BITS = DIGITS + PLACES - 1
 """52: one digit of the place is left for rounding."""

@@ -8,7 +8,7 @@ about 2^−8:
 - L is uniform among b bits and kept with probability e^{−λL} > 1 − 2^−8, else all is drawn again.
 
 Doubtful cases are decided by `reals.Real` with further digits of the same reals, so the law is exact.
-See docs/decisions/0017-noise-of-other-laws.md.
+See docs/decisions.md, 17.
 """
 
 from __future__ import annotations
@@ -104,10 +104,7 @@ class Split:
         >>> Split(Fraction(1)).bits, Split(Fraction(1, 2**52)).bits
         (0, 44)
         """
-        bits = 0
-        while self.rate * (1 << bits) <= FINEST:
-            bits += 1
-        return bits
+        return int(FINEST / self.rate).bit_length()
 
     @cached_property
     def of_quotient(self) -> Fraction:

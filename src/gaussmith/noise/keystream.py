@@ -18,6 +18,9 @@ from gaussmith.errors import GaussmithError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
+    from gaussmith.noise.law import Law
+    from gaussmith.noise.reals import Integers
+
 FEW = 1 << 10
 """Words that the operating system gives itself; a small release does without the cipher, which takes 3 ms to import."""
 
@@ -62,3 +65,8 @@ class Keystream:
         stream = np.empty(8 * size, dtype=np.uint8)
         self._cipher.update_into(memoryview(self._zeros)[: 8 * size], stream.data)
         return stream.view(np.uint64)
+
+
+def pure_integers(law: Law, blocks: int) -> Integers:
+    """So many independent blocks of noise of this law, one row each, from fresh randomness at every call."""
+    return law.sample(blocks, Keystream().words)

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.noise.gaussian import enclose_exponential
-
 Words = Callable[[int], npt.NDArray[np.uint64]]
 Integers = npt.NDArray[Any]
 """Whole numbers: 64-bit ones where all of them fit, Python's own where not."""
@@ -120,3 +118,37 @@ def uniform_bits(size: int, bits: int, words: Words) -> Integers:
         found = found << WORD | words(size).astype(object)
     cut: Integers = found >> (-bits % WORD)
     return cut
+
+
+def enclose_exponential(numerator: int, shift: int, precision: int) -> tuple[int, int]:
+    """Integers around an exponential: the first never above it, the second never below it, at most 2 apart.
+
+        low ≤ 2^precision · e^{−numerator/2^shift} ≤ high
+
+    Guarantee: holds for every numerator ≥ 0; only the distance of the two rests on the working precision.
+    Rounding: e^{+y} is summed for a small y and squared back up, each step rounded down for one side and up for the
+    other; then both are inverted, which swaps the sides.
+
+    >>> enclose_exponential(1, 0, 20), round(2**20 / 2.718281828, 2)
+    ((385749, 385750), 385749.55)
+    """
+    halvings = max(0, numerator.bit_length() - shift + 8)  # so that y < 2^-8 and few terms are needed
+    work = precision + halvings + 8
+    scaled = numerator << work
+    y_low, y_high = scaled >> shift + halvings, _raise(scaled, shift + halvings)
+    term_low = term_high = low = high = 1 << work
+    i = 0
+    while term_high > 1:
+        i += 1
+        term_low, term_high = (term_low * y_low >> work) // i, -(-_raise(term_high * y_high, work) // i)
+        low, high = low + term_low, high + term_high
+    high += 1  # the terms left out add up to less than the last one
+    for _ in range(halvings):
+        low, high = low * low >> work, _raise(high * high, work)
+    one = 1 << work + precision
+    return one // high, -(-one // low)
+
+
+def _raise(number: int, shift: int) -> int:
+    """number / 2^shift, rounded up."""
+    return -(-number >> shift)

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.exact import Array, Integers, scale_exactly
-from gaussmith.numerics.matrices import Matrix, NormBounds
+from gaussmith.numerics.matrices import Diagonal, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 
 # Many marginals and the residuals below them as arrays: a million three-way tables are a million rows of numbers.
@@ -752,12 +752,38 @@ def _columns(times: Any, columns: int) -> Array:
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 
 
-def map_from_dict(fields: dict[str, Any]) -> ResidualLift | ResidualDecode:
+def map_from_dict(fields: dict[str, Any]) -> ResidualLift | ResidualDecode | TableCounts:
     """The map described by `to_dict`."""
+    if fields["kind"] == "table counts":
+        return TableCounts(fields["tables"], int(fields["width"]), False)
     residuals = Residuals.from_dict(fields)
     if fields["kind"] == "residual lift":
         return ResidualLift(residuals)
     return ResidualDecode(residuals, bool(fields["counted"]))
 
 
-__all__: Sequence[str] = ["ResidualDecode", "ResidualLift", "Residuals", "map_from_dict"]
+@dataclass(frozen=True, eq=False)
+class TableCounts(Diagonal):
+    """The cells of several tables of the same people as they are, and the number of people: each is in one cell of each
+    table"""
+
+    tables: tuple[tuple[int, ...], ...]
+
+    def __init__(self, tables: Sequence[Sequence[int]], width: int, counted: bool) -> None:
+        object.__setattr__(self, "tables", tuple(map(tuple, tables)))
+        Diagonal.__init__(self, np.ones(width + counted))
+
+    @property
+    def ways(self) -> tuple[tuple[int, ...], ...]:
+        return self.tables
+
+    def scaled(self, columns: Array) -> TableCounts:
+        if not (columns == 1.0).all():
+            raise damaged_plan("counts of tables with a scale")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "table counts", "tables": [list(table) for table in self.tables], "width": self.shape[0]}
+
+
+__all__: Sequence[str] = ["ResidualDecode", "ResidualLift", "Residuals", "TableCounts", "map_from_dict"]

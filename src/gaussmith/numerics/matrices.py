@@ -9,8 +9,8 @@ at most two entries per row, so they are stored by structure, never as a million
     Exchangeable(size, inner, …)       rows that are symmetric in all coordinates: inner at i, one number elsewhere
     Dense(matrix)                      anything small
 
-Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block beside bordered rows), `intervals` and
-`residual_maps` (workloads over cells), `reflected_maps` and `levelled_maps` (prefix sums, ranges and trees of many).
+Elsewhere: `intervals` and `marginals` (workloads over cells), `reflected_maps` and `levelled_maps` (prefix sums, ranges
+and trees of many).
 """
 
 from __future__ import annotations
@@ -196,6 +196,9 @@ class Diagonal(Matrix):
 
     def sensitivity(self, bounds: NormBounds) -> float:
         return self._refuse_kind() if bounds.diagonal is None else bounds.diagonal(self)
+
+    def exact_entries(self) -> Array:
+        return self.dense()
 
     def without_last(self) -> Diagonal:
         return Diagonal(self.entries[:-1])
@@ -494,11 +497,7 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         return Intervals.from_dict(fields)
     if kind == "factored":
         return Factored.from_dict(fields)
-    if kind == "headed":
-        from gaussmith.numerics.headed import Headed
-
-        return Headed.from_dict(fields)
-    if kind in ("residual lift", "residual decode"):
+    if kind in ("residual lift", "residual decode", "table counts"):
         from gaussmith.numerics.marginals import map_from_dict
 
         return map_from_dict(fields)

@@ -337,13 +337,10 @@ class Watch:
         return self.best_gap <= 0.98 * self.gap or self.rounds >= self.max_rounds
 
 
-def search(
-    differences: Differences, gap: float, max_rounds: int, progress: Progress | None, start: Array | None = None
-) -> tuple[Array, int]:
+def search(differences: Differences, gap: float, max_rounds: int, progress: Progress | None) -> tuple[Array, int]:
     """Weights whose largest cost is at most 1 + gap, or the best found in `max_rounds`; and the rounds used."""
     watch = Watch(gap, max_rounds, progress)
-    even = np.full(differences.size, 1.0 / differences.size)
-    start = even if start is None else 0.9 * start / start.sum() + 0.1 * even
+    start = np.full(differences.size, 1.0 / differences.size)
     space = room(differences.answers)
     if space < 1.2 * differences.answers:
         _multiply_weights(differences, start, watch, max_rounds)
@@ -543,7 +540,6 @@ def solve(
     max_rounds: int = 2000,
     progress: Progress | None = None,
     known: tuple[Array, Array] | None = None,
-    start: Array | None = None,
 ) -> Optimum:
     """The shape of least error that hides every difference in `points` (N × k); its price is rounded up.
 
@@ -553,7 +549,6 @@ def solve(
     `targets`: with objective "worst", the standard errors aimed at, one per answer; a price of p at μ = 1 means that
     they are all met at μ = √p.
     `known`: weights and shares found before (`Optimum.weights`, `Optimum.shares`), to be used without a search.
-    `start`: weights from which the search of a total begins.
 
     Guarantee: ‖lift·s‖ ≤ 1 for every difference of the points as given, in exact arithmetic; lower ≤ the least price
     of any Gaussian noise for them. If `max_rounds` runs out, the shape is still valid, and `.gap` is its true gap.
@@ -576,7 +571,7 @@ def solve(
             what, rule = "targets with objective='total'", "targets are for the worst answer"
             raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         with within_doubles():
-            return _least_total(given, scale, gap, max_rounds, progress, known, start)
+            return _least_total(given, scale, gap, max_rounds, progress, known)
     if objective == "worst":
         aims = _check_targets(targets, array.shape[1])
         with within_doubles():
@@ -638,11 +633,10 @@ def _least_total(
     max_rounds: int,
     progress: Progress | None,
     known: tuple[Array, Array] | None,
-    start: Array | None,
 ) -> Optimum:
     basis = _span_of(given)
     inside = given.times(basis / scale)
-    weights, rounds = (known[0], 0) if known else search(inside, gap, max_rounds, progress, start)
+    weights, rounds = (known[0], 0) if known else search(inside, gap, max_rounds, progress)
     m, V = singular(inside.factor(weights))
     if len(m) < inside.answers or not m.min() > 0:
         raise _too_far()

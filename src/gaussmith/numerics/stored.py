@@ -9,19 +9,19 @@ The last few results are kept in this process, because private bounds plan the s
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Hashable
 from typing import Literal
 
 import numpy as np
 
 from gaussmith.numerics.exact import Array
+from gaussmith.numerics.kept import recall
 from gaussmith.numerics.solver import Optimum, Progress, solve
 
 _MAX_KEPT = 16
 """Limit on the solutions kept in memory."""
 
-_KEPT: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
+_KEPT: dict[Hashable, tuple[Array, Array]] = {}
 
 
 def solve_once(
@@ -32,18 +32,18 @@ def solve_once(
     targets: Array | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
-    begin: Callable[[], Array | None] | None = None,
 ) -> Optimum:
-    """`solve`, unless the same problem was solved before; `begin` makes the weights from which a search begins."""
-    key = content_key(points, pairs, objective, targets, gap)
-    known = _KEPT.get(key)
-    if known is not None:
-        _KEPT.move_to_end(key)
-        return solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, known=known)
-    start = None if begin is None else begin()
-    best = solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, progress=progress, start=start)
-    _keep(key, (best.weights, best.shares))
-    return best
+    """`solve`, unless the same problem was solved before."""
+    new: list[Optimum] = []
+
+    def search() -> tuple[Array, Array]:
+        new.append(solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, progress=progress))
+        return new[0].weights, new[0].shares
+
+    known = recall(_KEPT, content_key(points, pairs, objective, targets, gap), search, _MAX_KEPT)
+    if new:
+        return new[0]
+    return solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, known=known)
 
 
 def content_key(points: Array, pairs: bool, objective: str, targets: Array | None, gap: float) -> str:
@@ -54,10 +54,3 @@ def content_key(points: Array, pairs: bool, objective: str, targets: Array | Non
         if array is not None:
             digest.update(np.ascontiguousarray(array, "<f8").tobytes())
     return digest.hexdigest()
-
-
-def _keep(key: str, found: tuple[Array, Array]) -> None:
-    _KEPT[key] = found
-    _KEPT.move_to_end(key)
-    while len(_KEPT) > _MAX_KEPT:
-        _KEPT.popitem(last=False)

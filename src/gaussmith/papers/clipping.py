@@ -14,10 +14,9 @@ from gaussmith.numerics import quadratic_forms
 from gaussmith.numerics.exact import Array
 from gaussmith.papers import quadratic_tails as tail_bounds
 from gaussmith.papers import scaling as scalings
-from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, check_vector
+from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, check_vector, claim
 from gaussmith.papers.gaussian_mechanisms import classic
 from gaussmith.papers.laws import Independent
-from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
 
 SCALINGS = ("report", "chebyshev", "improved", "round")
@@ -102,7 +101,7 @@ def gaussian_data(
             rule, remedy = f"it must be {' or '.join(known)}", nearest(str(value), known)
             raise DomainError(f"{name}={value!r}", rule, remedy, code="unknown-gaussian-option", name=name, value=value)
     neighbours = "replace-one" if as_published else check(neighbours)
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     shares, level = _shares(sigma, 1 / n, scaling)
     if level is None:
         level = LEVELS[bound](shares, 1 / n)
@@ -184,7 +183,7 @@ def clipped(
     """
     d, C = check_dimension(dimension), check_positive("radius", radius)
     neighbours = "replace-one" if as_published else check(neighbours)
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     reach = C if neighbours == ADD_REMOVE else 2 * C
     if calibration not in CALIBRATIONS:
         what, rule = f"calibration={calibration!r}", "it must be analytic or classic"

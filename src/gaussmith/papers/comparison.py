@@ -300,7 +300,7 @@ def compare(
     'no'
     """
     guarantee = guarantee if guarantee is not None else Guarantee(epsilon=epsilon, delta=delta)
-    if guarantee.epsilon is None or guarantee.delta is None:
+    if guarantee.epsilon is None or not guarantee.delta:
         what = f"guarantee {guarantee}"
         rule = "published mechanisms are compared at an ε and a δ, because their theorems are stated for both"
         remedy = "write epsilon=1, delta=1e-6"

@@ -9,9 +9,8 @@ import numpy as np
 from gaussmith.checks import check_whole, checks_arguments
 from gaussmith.errors import DomainError, nearest
 from gaussmith.numerics import two_level
-from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive
+from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, claim
 from gaussmith.papers.laws import Even, Independent, NoiseLaw
-from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
 
 KINDS = ("counts", "votes", "sums")
@@ -45,7 +44,7 @@ def bounded_contribution(
         raise DomainError(what, rule, nearest(str(kind), KINDS), code="unknown-contribution-kind", kind=kind)
     neighbours = check(neighbours)
     k = d if kind == "votes" and at_most is None else _check_most(at_most, d)
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     noise: NoiseLaw
     if kind == "sums":
         reach = check_positive("bound", bound) * math.sqrt(k) * (1 if neighbours == ADD_REMOVE else 2)

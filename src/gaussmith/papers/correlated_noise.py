@@ -12,9 +12,8 @@ from scipy.special import log_ndtr, ndtr
 from gaussmith.checks import check_whole, checks_arguments
 from gaussmith.errors import DomainError
 from gaussmith.numerics.exact import Array
-from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_vector
+from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_vector, claim
 from gaussmith.papers.laws import Shared
-from gaussmith.privacy.guarantee import Guarantee
 
 MAX_CORNERS = 1 << 12
 """Limit on the corners that are checked."""
@@ -48,7 +47,7 @@ def correlated(
     if not (low < high).all():
         rule = "each lower bound must be below its upper bound"
         raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     c, r = (low + high) / 2, (high - low) / 2
     length = math.sqrt(math.fsum(c * c))
     T = math.fsum(r) + length

@@ -12,7 +12,7 @@ from gaussmith.checks import check_number, check_whole
 from gaussmith.errors import DomainError
 from gaussmith.numerics.exact import Array
 from gaussmith.papers.laws import NoiseLaw, normals
-from gaussmith.privacy.guarantee import Guarantee
+from gaussmith.privacy.guarantee import Guarantee, check_delta
 
 Sound = Literal["yes", "no", "corrected"]
 
@@ -120,6 +120,14 @@ def check_size(size: int) -> int:
     """The number of draws of a sample."""
     rule = "a sample has a whole number of draws, 0 or more"
     return check_whole("size", size, 0, rule=rule, remedy="give a number in this range", error=DomainError)
+
+
+def claim(epsilon: float, delta: float) -> Guarantee:
+    """The (ε, δ) that an entry claims; Gaussian noise claims no δ of 0."""
+    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    if claimed.is_pure:
+        check_delta(0.0)
+    return claimed
 
 
 def check_dimension(dimension: Any, least: int = 1) -> int:

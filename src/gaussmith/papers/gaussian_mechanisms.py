@@ -10,9 +10,8 @@ import numpy as np
 from gaussmith.checks import checks_arguments
 from gaussmith.errors import DomainError, GuaranteeError
 from gaussmith.numerics.exact import norm_upward
-from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, check_vector
+from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, check_vector, claim
 from gaussmith.papers.laws import Independent
-from gaussmith.privacy.guarantee import Guarantee
 
 
 @checks_arguments
@@ -31,7 +30,7 @@ def classic(
     """
     d = check_dimension(dimension)
     sensitivity = check_positive("sensitivity", sensitivity)
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     if epsilon >= 1:
         what, rule = f"epsilon={epsilon:g}", "the classic theorem is proved for ε < 1 only"
         remedy = "use gaussmith.papers.classic, which is exact for every ε and never noisier"
@@ -71,7 +70,7 @@ def analytic(
     """
     d = check_dimension(dimension)
     sensitivity = check_positive("sensitivity", sensitivity)
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     sigma = sensitivity / claimed.mu * UP
     return GaussianEntry(
         name="analytic Gaussian",
@@ -121,7 +120,7 @@ def elliptical(
                 sensitivities=len(widths),
             )
         widths = np.full(d, widths[0]) if len(widths) == 1 else widths
-    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    claimed = claim(epsilon, delta)
     sigma = np.sqrt(widths * math.fsum(widths)) / claimed.mu * UP
     # The largest difference has every coordinate at its bound: sᵀΣ⁻¹s = Σ Δ_j²/σ_j².
     true_mu = norm_upward(widths / sigma)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.checks import check_probability, check_whole, checks_arguments
 from gaussmith.errors import DomainError, GuaranteeError, PlanError
-from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive
+from gaussmith.papers.entry import UP, GaussianEntry, check_dimension, check_positive, claim
 from gaussmith.papers.laws import Independent
 from gaussmith.privacy.guarantee import Guarantee
 
@@ -41,11 +41,11 @@ def slides(
         raise GuaranteeError("epsilon and rho", rule, "give rho=, or epsilon=, not both", code="epsilon-and-rho")
     if rho is None:
         assert epsilon is not None
-        claimed = Guarantee(epsilon=epsilon, delta=delta)
+        claimed = claim(epsilon, delta)
         rho = rho_for(epsilon, delta)
     else:
         rho = check_positive("rho", rho)
-        Guarantee(epsilon=1, delta=delta)  # checks δ
+        claim(1, delta)  # checks δ
         claimed = Guarantee(epsilon=epsilon_of(rho, delta), delta=delta)
     sigma = sensitivity / math.sqrt(rho) * UP
     return GaussianEntry(
@@ -115,7 +115,7 @@ def counting_queries(*, queries: int, rows: int, epsilon: float, delta: float, f
     rule = "the probability of failure must lie between 0 and 1"
     failure = check_probability("failure", failure, rule=rule, remedy="write failure=0.05", error=PlanError)
     sensitivity = counting_sensitivity(k, n)
-    sigma = sensitivity / Guarantee(epsilon=epsilon, delta=delta).mu
+    sigma = sensitivity / claim(epsilon, delta).mu
     sigma_slides = sensitivity / math.sqrt(rho_for(epsilon, delta))
     return CountingQueries(
         k,

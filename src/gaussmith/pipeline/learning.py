@@ -10,6 +10,7 @@ import math
 import os
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from gaussmith.pipeline.suggestion import (
     WEIGHTS,
     Bounds,
     Columns,
+    Keys,
     Limit,
     Outside,
     Shares,
@@ -46,6 +48,7 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.releases.path import seen_of
 from gaussmith.releases.release import Release
+from gaussmith.requests.readers import without
 from gaussmith.requests.request import Request
 
 Progress = Callable[[float | None], None]
@@ -111,13 +114,16 @@ def suggest(
         releases[name] = made
         return made
 
+    def ask_last(bounds: Bounds, keys: Keys) -> Request | None:
+        request = None if shares.people is None else ask_people(source, unit, shares.people, bounds, keys)
+        return None if request is None else prepare(request)
+
     asked = {}
     if shares.bounds is not None:
         asked["bounds"] = ask_bounds(source, columns, unit, shares.bounds)
     if shares.keys is not None:
         asked["keys"] = ask_keys(source, columns, unit, shares.keys, shares.keys_delta)
-    if shares.people is not None:  # planned once before the charge, for what could be learned
-        prepare(_people(source, unit, shares.people, dict.fromkeys(columns.numbers, (0.0, 100.0)), {}))
+    ask_last(dict.fromkeys(columns.numbers, (0.0, 100.0)), {})  # planned once before the charge
     for request in asked.values():
         prepare(request)
     if book is not None:
@@ -125,33 +131,24 @@ def suggest(
     bounds = _bounds(make("bounds", asked["bounds"])) if "bounds" in asked else {}
     keys = _keys(make("keys", asked["keys"]), columns) if "keys" in asked else {}
     known = {name: pair for name, pair in bounds.items() if pair is not None}
-    people = None
-    if shares.people is not None and (known or unit is not None):
-        try:
-            last = prepare(_people(source, unit, shares.people, known, keys))
-        except GaussmithError:  # the found keys do not fit in a formula, and only their groups are not counted
-            last = _people(source, unit, shares.people, known, {})
-        people = make("people", last)
-    return Suggestion(
-        source, unit, guarantee, shares.whole, float(shares.keys_delta), columns, bounds,
-        _outside(people, known, unit) if people else {},
-        keys or dict.fromkeys(columns.groups),
-        _limit(people, "rows") if people and unit is not None else None,
-        {
-            name: limit
-            for i, (name, found) in enumerate(keys.items())
-            if people and (limit := _limit(people, f"groups {i}", len(found)))
-        },
-        reason, "" if book is None else book.where, releases,
+    found = Suggestion(
+        source, unit, guarantee, shares.whole, float(shares.keys_delta), columns, bounds, {},
+        keys or dict.fromkeys(columns.groups), None, {}, reason, "" if book is None else book.where, releases,
     )  # fmt: skip
-
-
-def _people(
-    source: Any, unit: str | None, guarantee: Guarantee, bounds: Bounds, keys: dict[str, tuple[Any, ...]]
-) -> Request:
-    request = ask_people(source, unit, guarantee, bounds, keys)
-    assert request is not None, "there are bounds, or there is a unit"
-    return request
+    try:
+        last = ask_last(known, keys)
+    except GaussmithError:  # the found keys do not fit in a formula, and only their groups are not counted
+        last = ask_last(known, {})
+    if last is None:
+        return found
+    people = make("people", last)
+    counted = {name: _limit(people, f"groups {i}", len(each)) for i, (name, each) in enumerate(keys.items())}
+    return replace(
+        found,
+        outside=_outside(people, known, unit),
+        rows_per_unit=None if unit is None else _limit(people, "rows"),
+        groups_per_unit={name: limit for name, limit in counted.items() if limit is not None},
+    )
 
 
 def _why_no_keys(guarantee: Guarantee, keys_delta: float | None, book: Ledger | None) -> str:
@@ -211,8 +208,7 @@ def _limit(release: Release, name: str, size: int | None = None) -> Limit | None
     low, high = answer.interval(CONFIDENCE)
     if not math.isfinite(value) or value <= 0.5:
         return None
-    ends = [_step(end) if math.isfinite(end) else None for end in (value, max(low, 1.0), high)]
-    most, low_end, high_end = (end if size is None or (end is not None and end <= size) else size for end in ends)
+    most, low_end, high_end = (_cell_of(end, size) for end in (value, max(low, 1.0), high))
     assert most is not None and low_end is not None
     if high_end is not None and high_end > VAGUE * most:
         high_end = None
@@ -221,9 +217,12 @@ def _limit(release: Release, name: str, size: int | None = None) -> Limit | None
     return Limit(most, min(low_end, most), None if high_end is None else max(high_end, most))
 
 
-def _step(value: float) -> int:
-    """The largest whole number of the cell that a value is in."""
-    return next((step for step in STEPS if value <= step + 0.5), STEPS[-1])
+def _cell_of(value: float, size: int | None) -> int | None:
+    """The largest whole number of the cell that a value is in, of `size` at most; None where it has no end."""
+    if not math.isfinite(value):
+        return size
+    step = next((step for step in STEPS if value <= step + 0.5), STEPS[-1])
+    return step if size is None else min(step, size)
 
 
 def _question(release: Release, name: str) -> Release:
@@ -303,17 +302,20 @@ def _numbers(found: Suggestion) -> list[str]:
         lines.append(f"rows_per_unit = {1 if limit is None else limit.most}")
     if found.columns.others:
         lines += _comment("Not asked about, because of their types or names: " + ", ".join(found.columns.others) + ".")
-    if known:
-        lines += ["", *_comment(MEANS)]
-        lines.append("[question.means]")
-        entries = [f"{toml_key(name)} = [{_value(low)}, {_value(high)}]" for name, (low, high) in known.items()]
-        width = max(map(len, entries))
-        for entry, (name, bounds) in zip(entries, known.items(), strict=True):
-            told = f"  # {found.outside[name].told(bounds)}" if name in found.outside else ""
-            lines.append(f"{entry:<{width}}{told}".rstrip())
-    for name, pair in found.bounds.items():
-        if pair is None:
-            lines += _comment(NO_BOUNDS.format(name, toml_key(name)))
+    lines += _means(found, known) if known else []
+    for name in without(found.bounds, known):
+        lines += _comment(NO_BOUNDS.format(name, toml_key(name)))
+    return lines
+
+
+def _means(found: Suggestion, known: Bounds) -> list[str]:
+    """The means within these bounds, with who is outside beside each."""
+    lines = ["", *_comment(MEANS), "[question.means]"]
+    entries = [f"{toml_key(name)} = [{_value(low)}, {_value(high)}]" for name, (low, high) in known.items()]
+    width = max(map(len, entries))
+    for entry, (name, bounds) in zip(entries, known.items(), strict=True):
+        told = f"  # {found.outside[name].told(bounds)}" if name in found.outside else ""
+        lines.append(f"{entry:<{width}}{told}".rstrip())
     return lines
 
 

@@ -25,6 +25,8 @@ from gaussmith.requests.request import Request
 
 NUMBERS = ("number", "long number")
 GROUPS = ("text", "object")
+ASKED_AS = {**dict.fromkeys(NUMBERS, "numbers"), **dict.fromkeys(GROUPS, "groups"), "truth": "truths"}
+"""What is asked of columns, by their kind."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,30 @@ def choose_columns(
     >>> choose_columns({"age": "number", "place": "text", "when": "date"}, frozenset(), None, None, None)
     Columns(numbers=('age',), groups=('place',), truths=(), others=('when',))
     """
-    for name in (*((unit,) if unit else ()), *(numbers or ()), *(groups or ())):
+    _check_named(kinds, unit, numbers or (), groups or ())
+    untyped = [name for name in kinds if name in written and name != unit]
+    said = numbers is not None or groups is not None
+    if said:
+        known = dict.fromkeys(numbers or (), NUMBERS[0]) | dict.fromkeys(groups or (), GROUPS[0])
+    else:
+        typed = {name: kind for name, kind in kinds.items() if name not in written and name != unit}
+        known = {name: "other" if _is_unfit(name, kind) else kind for name, kind in typed.items()}
+    asked: dict[str, list[str]] = {"numbers": [], "groups": [], "truths": [], "others": []}
+    for name, kind in known.items():
+        asked[ASKED_AS.get(kind, "others")].append(name)
+    found = Columns(**{name: tuple(columns) for name, columns in asked.items()})
+    if found.numbers or found.groups or found.truths or (unit is not None and (said or not untyped)):
+        return found
+    raise _nothing_to_suggest(untyped)
+
+
+def _check_named(kinds: Mapping[str, str], unit: str | None, numbers: Sequence[str], groups: Sequence[str]) -> None:
+    """Refuse columns that the source does not have, and one that is named for two things."""
+    for name in (*((unit,) if unit else ()), *numbers, *groups):
         if name not in kinds:
             what, rule = f"column {name!r}", "the source has no such column"
             raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-column-to-suggest", column=name)
-    said = numbers is not None or groups is not None
-    chosen = dict.fromkeys(numbers or (), NUMBERS[0]) | dict.fromkeys(groups or (), GROUPS[0])
-    twice = set(numbers or ()) & set(groups or ()) or {unit} & set(chosen)
+    twice = {*numbers} & {*groups} or {unit} & {*numbers, *groups}
     if twice:
         raise RequestError(
             f"column {min(map(str, twice))!r} named twice",
@@ -70,27 +89,19 @@ def choose_columns(
             code="suggested-column-twice",
             column=min(map(str, twice)),
         )
-    known = chosen if said else {name: kind for name, kind in kinds.items() if name not in written and name != unit}
-    known = {name: "other" if _is_unfit(name, kind) and not said else kind for name, kind in known.items()}
-    found = Columns(
-        tuple(name for name, kind in known.items() if kind in NUMBERS),
-        tuple(name for name, kind in known.items() if kind in GROUPS),
-        tuple(name for name, kind in known.items() if kind == "truth"),
-        tuple(name for name, kind in known.items() if kind not in (*NUMBERS, *GROUPS, "truth")),
-    )
-    untyped = [name for name in kinds if name in written and name != unit]
-    if found.numbers or found.groups or found.truths or (unit is not None and (said or not untyped)):
-        return found
+
+
+def _nothing_to_suggest(untyped: Sequence[str]) -> RequestError:
     if untyped:
         form = 'numbers=[…] and groups=["…"]' if notation() == PYTHON else "--numbers …,… --groups …"
         shown = ", ".join(untyped[:12]) + (", …" if untyped[12:] else "")
-        raise RequestError(
+        return RequestError(
             "a source whose columns have no types",
             "in a text file every column is text, and only names and types decide what is asked; nothing was spent",
             f"say which hold numbers and which the keys of groups, of {shown}: {form}; or use a Parquet file",
             code="suggestion-of-untyped-columns",
         )
-    raise RequestError(
+    return RequestError(
         "a source without a column of numbers, of text, or of true and false",
         "bounds are learned for numbers, and keys for text",
         "write the request yourself: docs/requests.md has examples",

@@ -27,6 +27,7 @@ from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.certified_grid import Grid, make_grid
 from gaussmith.planning.error_distribution import ErrorLaw, law_of_features
+from gaussmith.planning.pure_lattice import Drawn, certified_sensitivity, certify_block, pure_grid
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
@@ -34,6 +35,7 @@ from gaussmith.statistics.asking import answers_from_dict, answers_to_dict
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic, combined_rows, standard_factors
 
 if TYPE_CHECKING:
+    from gaussmith.noise.law import Law
     from gaussmith.planning.certificate import Proof
     from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.planning.plan import Plan
@@ -192,6 +194,8 @@ class Block:
     """The noise that this block shares with others; None where it has its own."""
     lender: JointNoise | None = field(default=None, repr=False)
     """The noise whose noisy number of everybody the features of this block take; None where they take none."""
+    drawn: Drawn | None = None
+    """How the noise is drawn where the guarantee is pure; None for Gaussian noise."""
 
     domain: Domain = field(init=False, repr=False)
     """What one record can be, from the problem; so are the neighbours."""
@@ -239,8 +243,8 @@ class Block:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price."""
-        return self.bounding_law.lower / self.bound_mu**2
+        """No Gaussian noise with this guarantee has a smaller price; 0 where no bound is known."""
+        return 0.0 if self.drawn is not None else self.bounding_law.lower / self.bound_mu**2
 
     @cached_property
     def bound_mu(self) -> float:
@@ -280,6 +284,8 @@ class Block:
 
         Of a part: of the whole, whose noise it is; of tied noise: of all that share it.
         """
+        if self.drawn is not None:
+            return math.inf
         if self.tie is not None:
             return self.tie.optimality
         if self.whole is not None:
@@ -346,6 +352,13 @@ class Block:
 
         Of a mean: of its error times the noisy number that it is divided by, where that error is largest.
         """
+        if self.drawn is not None:
+            raise PlanError(
+                "how errors go together under pure ε",
+                "the law of all errors at once is known for Gaussian noise only",
+                "use plan.standard_errors, or plan.error_quantiles() for each answer by itself",
+                code="error-law-under-pure-epsilon",
+            )
         size = self.answers.size
         if self.answers.any_divided:
             return promised_law(self.answers, self.noise, self.domain)
@@ -373,6 +386,8 @@ class Block:
                 "plan it apart",
                 code="block-with-tied-noise",
             )
+        if self.drawn is not None:
+            return pure_grid(self.shape.lift, self.codes, self.drawn.scale)
         mu, absent = self.guarantee.mu, self.shape.absent
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, mu, absent)
 
@@ -381,13 +396,22 @@ class Block:
 
         Raises PlanError otherwise; every release does this before it opens any data.
         """
-        if self.tie is None:
+        if self.drawn is not None:
+            certify_block(self)
+        elif self.tie is None:
             self.grid  # noqa: B018 (made here, or refused)
 
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise on a lifted coordinate."""
+        if self.noise_law is not None:
+            return math.sqrt(self.noise_law.variance) / self.grid.scale
         return self.grid.noise_scale if self.tie is None else self.tie.noise_scale
+
+    @cached_property
+    def noise_law(self) -> Law | None:
+        """The law of pure noise, of all numbers that are drawn with this block's; None where it is Gaussian."""
+        return None if self.drawn is None else self.drawn.law(self.guarantee.pure_epsilon)
 
     @property
     def objective(self) -> str:
@@ -397,6 +421,8 @@ class Block:
     @property
     def reach(self) -> float:
         """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
+        if self.drawn is not None:
+            return certified_sensitivity(self.grid, self.drawn.norm, self.domain, self.codes) / self.drawn.sensitivity
         return self.grid.reach(self.domain, self.codes, self.neighbours) / (self.guarantee.mu * 2.0**52)
 
     def proven(self, law: WorstCase) -> float:
@@ -429,6 +455,7 @@ class Block:
             "substitutes": self.substitutes.tolist(),
             "alternatives": [[name, value] for name, value in self.alternatives],
             "law": None if self.law is None else self.law.to_dict(),
+            **({} if self.drawn is None else {"drawn": self.drawn.to_dict()}),
         }
 
     @classmethod
@@ -439,7 +466,7 @@ class Block:
         """
         from gaussmith.domains.registry import domain_from_dict
 
-        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+        if not isinstance(fields, dict) or set(fields) - {"drawn"} != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise damaged_plan(f"fields {odd} that are missing or not known")
         domain = domain_from_dict(fields["domain"])
@@ -452,6 +479,7 @@ class Block:
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
             None if fields["law"] is None else WorstCase.from_dict(fields["law"]),
+            drawn=Drawn.from_dict(fields["drawn"]) if "drawn" in fields else None,
         )
         if shape is None:
             block.certify()
@@ -513,6 +541,8 @@ class ComparedStrategies:
 
 def make_standard(block: Block) -> Block | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
+    if block.drawn is not None:
+        return None
     if block.whole is not None:
         among, shown, count = block.whole
         standard = among.standard
@@ -533,7 +563,7 @@ def make_standard(block: Block) -> Block | None:
 
 def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    if block.domain.chosen:  # it chooses nothing
+    if block.domain.chosen or block.drawn is not None:  # a choice adds nothing
         return None
     if block.whole is not None:
         among, shown, count = block.whole
@@ -624,6 +654,8 @@ def compare_release(release: Release, most: int | None = None) -> list[ComparedS
 
 def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
+    if block.drawn is not None:
+        return None
     if not has_standard_shape(block.problem):
         reach = standard_reach(block.problem)
         noisy = block.problem.features.size + block.problem.asks_secret_count

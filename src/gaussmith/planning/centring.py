@@ -72,27 +72,25 @@ def can_be_centred(problem: Problem[Domain]) -> bool:
     return isinstance(domain, Moments) and domain.columns_count <= MAX_COLUMNS
 
 
-def centred_shape(problem: Problem[Domain], outside: float, everybody: bool, start: WorstCase | None = None) -> Centred:
+def centred_shape(problem: Problem[Domain], outside: float, everybody: bool) -> Centred:
     """The best shape around a centre, where the number of everybody is worth `outside` to others.
 
-    `everybody`: whether all people who are counted are among the records; else some of them may be absent. `start` is a
-    law near the best one. Guarantee: private whatever the solver found, ‖lift · s‖ ≤ 1 for every difference and for
-    somebody who is absent.
+    `everybody`: whether all people who are counted are among the records; else some of them may be absent.
+    Guarantee: private whatever the solver found, ‖lift · s‖ ≤ 1 for every difference and for somebody who is absent.
     """
     if problem.features.marginals is not None:
         return _of_tables(cast("Problem[Cells]", problem), everybody)
     if isinstance(problem.domain, Cells):
-        return _of_cells(cast("Problem[Cells]", problem), outside, everybody, start)
+        return _of_cells(cast("Problem[Cells]", problem), outside, everybody)
     return _of_moments(cast("Problem[Moments]", problem), outside, everybody)
 
 
-def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: WorstCase | None) -> Centred:
+def _of_cells(problem: Problem[Cells], outside: float, everybody: bool) -> Centred:
     question = question_of(problem, False, closed=False)
     R, root = question.rows, np.sqrt(outside)
     points = np.vstack([R.T, np.zeros((1, len(R)))])
     points = np.hstack([points, np.full((len(points), 1), root)])
-    near = None if start is None or len(start.numbers["weights"]) != len(points) else start.numbers["weights"]
-    best = solve_once(points, gap=GAP, begin=lambda: near)
+    best = solve_once(points, gap=GAP)
     r = len(R)
     if best.lift.shape != (r + 1, r + 1):
         raise _uncentred()

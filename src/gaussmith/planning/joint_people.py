@@ -331,29 +331,47 @@ def columns_behind(named: Iterable[str], meanings: Mapping[str, str]) -> set[str
     return found
 
 
+class FreeRules:
+    """Row rules under each of which a person can be anything, whatever it is under the others.
+
+    where: the filter of all; None where they differ. Once in a group by `keys`. `hold` is whether all given ones are.
+    """
+
+    def __init__(self, rules: Sequence[RowRule], keys: Sequence[str] = ()) -> None:
+        filters = {rule.where for rule in rules}
+        self.where = filters.pop() if len(filters) == 1 else None
+        self.keys, self.rules = keys, list[RowRule]()
+        self.common = {*keys} | (set() if self.where is None else {*columns_used(parse(self.where))})
+        self.seen = columns_behind(keys, dict(rules[0].columns))
+        self.hold = all(self._take(rule) for rule in rules)
+
+    def beside(self, rule: RowRule) -> FreeRules | None:
+        """These with one more, taken in where the filter allows; None where they would not be free."""
+        if self.where in (None, rule.where):
+            return self if self._take(rule) else None
+        found = FreeRules([*self.rules, rule], self.keys)
+        return found if found.hold else None
+
+    def _take(self, rule: RowRule) -> bool:
+        if not same_meaning(self.common, [dict(each.columns) for each in (*self.rules[:1], rule)]):
+            return False
+        if rule.person_columns and any(each.person_columns for each in self.rules):  # they may be about the same rows
+            return False
+        asked = columns_asked(replace(rule, by=tuple(name for name in rule.by if name not in self.keys)), self.where)
+        if not self.seen.isdisjoint(asked):
+            return False
+        self.seen |= asked
+        self.rules.append(rule)
+        return True
+
+
 def are_free(queries: Sequence[Query], keys: Sequence[str] = ()) -> bool:
     """Whether a person can be anything in each of some queries, whatever it is in the others, once in a group by
     `keys`.
 
     Queries without a row rule are about plain data: each column is another number of the person.
     """
-    if len(queries) < 2:
-        return True
-    rules = [query.row_rule or RowRule(()) for query in queries]
-    meanings = [dict(rule.columns) for rule in rules]
-    filters = {rule.where for rule in rules}
-    where = filters.pop() if len(filters) == 1 else None
-    if not same_meaning({*keys} | (set() if where is None else {*columns_used(parse(where))}), meanings):
-        return False
-    if sum(bool(rule.person_columns) for rule in rules) > 1:  # they may be about the same rows
-        return False
-    seen = columns_behind(keys, meanings[0])
-    for rule in rules:
-        asked = columns_asked(replace(rule, by=tuple(name for name in rule.by if name not in keys)), where)
-        if not seen.isdisjoint(asked):
-            return False
-        seen |= asked
-    return True
+    return len(queries) < 2 or FreeRules([query.row_rule or RowRule(()) for query in queries], keys).hold
 
 
 def columns_changed(query: Query) -> set[str]:
@@ -465,13 +483,26 @@ def possible_people(
     found = []
     for repeated in (alike, []) if alike else ([],):
         taken = {i for some in repeated for i in some}
-        rest: list[list[int]] = []
-        for i in order:
-            if i not in taken:
-                _join(rest, i, lambda some: are_free([queries[j] for j in some]))
+        rest = _free_sets(queries, [i for i in order if i not in taken])
         sets = [people_of(queries, scales, sorted(some), where) for some in (*rest, *repeated)]
         found.append([each for each in sets if each is not None])
     return found
+
+
+def _free_sets(queries: Sequence[Query], order: Sequence[int]) -> list[list[int]]:
+    """Queries in sets that are free, each in the first that it fits."""
+    sets: list[list[int]] = []
+    free: list[FreeRules] = []
+    for i in order:
+        rule = queries[i].row_rule or RowRule(())
+        beside = ((k, found) for k, each in enumerate(free) if (found := each.beside(rule)))
+        if (joined := next(beside, None)) is None:
+            sets.append([i])
+            free.append(FreeRules([rule]))
+        else:
+            sets[joined[0]].append(i)
+            free[joined[0]] = joined[1]
+    return sets
 
 
 def _fits(queries: Sequence[Query], scales: Sequence[float], held: Sequence[int], where: str | None) -> bool:

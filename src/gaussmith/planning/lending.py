@@ -53,7 +53,7 @@ class Borrower:
         from gaussmith.planning.centring import centred_shape
 
         block = self.query.block
-        return centred_shape(block.problem, outside / self.scale, self.everybody, block.law)
+        return centred_shape(block.problem, outside / self.scale, self.everybody)
 
     def energy(self) -> float:
         """A guess of what the number of everybody is worth to it."""

@@ -8,6 +8,7 @@ without a matrix over all features.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ import numpy as np
 
 from gaussmith.domains.domain import free_marks
 from gaussmith.domains.features import Places
+from gaussmith.noise.combinations import half_width
+from gaussmith.noise.law import Law
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Matrix
 from gaussmith.planning.crossed_noise import CrossedNoise
@@ -27,6 +30,7 @@ from gaussmith.planning.query import AnyTie, Query
 
 if TYPE_CHECKING:
     from gaussmith.planning.plan import Plan
+from gaussmith.planning.pure_intervals import UP
 
 Weights = dict[tuple[int, int], Array]
 """Weights of the cores of a tie, by part and group; or, one for each, of the cells of crossed tables."""
@@ -163,6 +167,21 @@ class NoiseCovariances:
             for j in range(i + 1):
                 found[i, j] = found[j, i] = self.covariance(one, vectors[j])
         return found
+
+    def law_width(self, combination: Combination, level: float) -> float:
+        """The half-width of pure noise in a combination that covers it with this probability, in standard errors."""
+        vector = self.vector(combination)
+        together: dict[tuple[int, int], list[float]] = {}
+        laws: dict[tuple[int, int], Law] = {}
+        for (i, group), row in vector.own.items():
+            block, noise = self.plan.queries[i].block, self.plan.queries[i].noise
+            assert block.noise_law is not None
+            assert noise is not None
+            together.setdefault((noise, group), []).extend((row / block.noise_scale / block.grid.scale).tolist())
+            laws[noise, group] = block.noise_law
+        blocks = [(laws[key], factors) for key, factors in together.items()]
+        variance = sum(law.variance * sum(a * a for a in factors) for law, factors in blocks)
+        return half_width(blocks, level).half / math.sqrt(variance) * UP if variance else 0.0
 
     def _tied_covariance(self, drawn: Drawn, one: SharedWeights, other: SharedWeights) -> float:
         at, tie = drawn[0], self._ties[drawn[0]]

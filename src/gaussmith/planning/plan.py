@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,6 +29,8 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import About, read_about
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.planning.pure_intervals import widest
+from gaussmith.planning.pure_noise import PureNoise, certify_pure, no_certificate, pure_noises
 from gaussmith.planning.query import AnyTie, Query, read_tied
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
@@ -109,7 +112,7 @@ class HasNoises:
         """
         from gaussmith.planning.certificate import least_price
 
-        return least_price(cast("Plan", self))
+        return 0.0 if self.guarantee.is_pure else least_price(cast("Plan", self))
 
     @cached_property
     def together(self) -> WorstCase | None:
@@ -124,6 +127,8 @@ class HasNoises:
 
         Of a question that takes the number of everybody from the noise of others: that of the whole plan.
         """
+        if self.guarantee.is_pure:
+            return math.inf
         if self.is_narrowed and any(isinstance(noise, Query) and noise.block.lender for noise in self.noises):
             whole: HasNoises = replace(cast("Plan", self), _only=None, _piece=None)
             return whole.optimality
@@ -142,6 +147,8 @@ class HasNoises:
     @cached_property
     def certificate(self) -> Certificate:
         """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
+        if self.guarantee.is_pure:
+            raise no_certificate()
         from gaussmith.planning.certificate import Certificate, prove
 
         own = [query.block.proof for query in self.untied]
@@ -623,6 +630,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @checks_arguments
     def error_quantiles(self, confidence: float = CONFIDENCE) -> Array:
         """The bound on each answer's own absolute error with this confidence."""
+        if self.guarantee.is_pure:
+            laws = [piece.block.noise_law for piece in self.pieces]
+            widths = [widest(law, confidence, law.numbers) for law in laws if law is not None]
+            each = zip(self.pieces, widths, strict=True)
+            return np.concatenate([width * piece.block.standard_errors for piece, width in each])
         return self.standard_errors * normal_width(confidence)
 
     # -- the guarantee ----------------------------------------------------------------------------------------------
@@ -634,6 +646,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             query.certify()
             if query.neighbours != self.neighbours:
                 raise damaged_plan("queries whose neighbours differ from the plan's")
+        if self.guarantee.is_pure:
+            certify_pure(self.queries, self.guarantee)
+            if self.staging is not None or self.keys_before:
+                raise damaged_plan("stages under pure ε")
+            return
         for tie in self.ties:
             tie.certify(self.queries)
         before = sum((Fraction(each.mu) ** 2 for each in self.keys_before), Fraction(0))
@@ -653,9 +670,21 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         self._passes  # noqa: B018 (or raises PlanError)
         return self
 
+    @cached_property
+    def pure_noises(self) -> tuple[PureNoise, ...]:
+        """The noises of a pure ε, each once; none where noise is Gaussian."""
+        return pure_noises(self.queries)
+
+    @property
+    def pure_spent(self) -> Fraction:
+        """Σ ε of the noises of a pure ε, exactly; 0 where noise is Gaussian."""
+        return sum((noise.epsilon for noise in self.pure_noises), Fraction(0))
+
     @property
     def spent(self) -> Fraction:
         """Σ μ_query², exactly: what all noises of this plan take of μ², without stages before it."""
+        if self.guarantee.is_pure:
+            return Fraction(0)
         own = (query.guarantee for query in self.untied)
         each = (*own, *(tie.guarantee for tie in self.ties))
         return sum((Fraction(guarantee.mu) ** 2 for guarantee in each), Fraction(0))

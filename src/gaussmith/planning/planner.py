@@ -13,10 +13,12 @@ from gaussmith.domains.strategies import BEST, Progress
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.threads import single_threaded
+from gaussmith.planning.block import Block
 from gaussmith.planning.choice import plan_problem
 from gaussmith.planning.joining import Questions
 from gaussmith.planning.plan import Plan
-from gaussmith.planning.query import Query, query_groups
+from gaussmith.planning.pure_noise import plan_pure
+from gaussmith.planning.query import UNTOLD, Query, query_groups
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
@@ -78,8 +80,10 @@ def plan(
     if isinstance(domain, Groups):
         with within_doubles():
             asked = aim(_ask(domain.domain, answers, count, weights, mean_within), objective, targets)
-        made = _plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
-        return made.certified()
+        protected = choose(neighbours, neighbors)
+        if guarantee.is_pure:
+            return _plan_pure(domain.domain, domain, guarantee, asked, protected, missing, shape)
+        return _plan_groups(domain, guarantee, asked, protected, missing, shape).certified()
     if not isinstance(domain, Domain):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
             raise domain.refusal
@@ -93,6 +97,8 @@ def plan(
     protected = choose(neighbours, neighbors)
     with within_doubles():
         asked = aim(_ask(domain, answers, count, weights, mean_within), objective, targets)
+    if guarantee.is_pure:
+        return _plan_pure(domain, None, guarantee, asked, protected, missing, shape)
     problem = Problem(domain, asked.features, protected)
     block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Query(block, guarantee, protected))
@@ -103,6 +109,30 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any, mean_within: A
     if isinstance(domain, Moments) and (isinstance(answers, Mapping) or answers in MOMENT_ANSWERS):
         return ask_of_moments(domain, answers, count, weights)
     return ask(domain, answers, count, weights, mean_within)
+
+
+def _plan_pure(
+    domain: Domain,
+    groups: Groups | None,
+    guarantee: Guarantee,
+    asked: Answers,
+    neighbours: str,
+    missing: Mapping[str, float] | None,
+    shape: str,
+) -> Plan:
+    """Noise of a pure ε, whose strategy follows from the domain."""
+    if shape != BEST:
+        raise PlanError(
+            f"shape={shape!r} under pure ε",
+            "shapes are those of Gaussian noise",
+            "leave shape out",
+            code="shape-under-pure-epsilon",
+            shape=shape,
+        )
+    problem = Problem(domain, asked.features, neighbours if groups is None else ADD_REMOVE)
+    domain.check(problem)
+    block = Block(problem, asked, guarantee, UNTOLD, domain.substitutes(asked.features, missing or {}))
+    return Plan.of(*plan_pure([Query(block, guarantee, neighbours, groups)], [1.0], guarantee)).certified()
 
 
 def _plan_groups(

@@ -42,6 +42,8 @@ from gaussmith.domains.features import (
     VECTOR,
 )
 from gaussmith.domains.groups import FoundGroups, Groups
+from gaussmith.domains.moment_strategies import entering_moments
+from gaussmith.domains.moments import Moments
 from gaussmith.domains.strategies import Strategy, has_standard_shape
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.doubles import too_far, within_doubles
@@ -49,8 +51,10 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.matrices import Dense, Diagonal
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.block import Block
+from gaussmith.planning.choice import at_guarantee
 from gaussmith.planning.joint_people import NAME, Place, body_of
 from gaussmith.planning.lending import lent_by
+from gaussmith.planning.pure_noise import certify_query
 from gaussmith.planning.row_rule import RowRule, number_of_cells
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
@@ -220,6 +224,8 @@ class Query:
     """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
 
     `block` is then the one with the largest errors in total."""
+    noise: int | None = None
+    """Which noise of a pure ε it has: queries of the same number are drawn together."""
 
     @property
     def size(self) -> int:
@@ -260,7 +266,9 @@ class Query:
         return public and unfiltered and self.block.shape.lift.shape[0] == 0
 
     def share_of(self, whole: Guarantee) -> float:
-        """What it takes of the μ² of a whole plan: nothing where all it answers is public."""
+        """What it takes of the μ² or ε of a whole plan: nothing where all it answers is public."""
+        if self.guarantee.is_pure:
+            return float(self.guarantee.pure_epsilon / whole.pure_epsilon)
         return 0.0 if self.is_public else (self.guarantee.mu / whole.mu) ** 2
 
     @property
@@ -320,6 +328,8 @@ class Query:
     @single_threaded()
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
+        if self.guarantee.is_pure:
+            return 0.0  # none is known
         if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
             return self._times * self.block.lower_bound
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
@@ -353,6 +363,8 @@ class Query:
 
         Of a tied query: of all queries that share its noise.
         """
+        if self.guarantee.is_pure:
+            return math.inf
         if self.tie is not None:
             return self.tie.optimality
         if not self.hides_membership:
@@ -362,7 +374,7 @@ class Query:
     @cached_property
     def standard_scale(self) -> float:
         """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
-        if self.groups is None or self.neighbours == ADD_REMOVE:
+        if self.groups is None or self.neighbours == ADD_REMOVE or self.guarantee.is_pure:
             return 1.0  # √m, whatever the shape
         if not has_standard_shape(self.block.problem):
             return 1.0  # it is known by its reach alone, and compared at the same share
@@ -374,6 +386,9 @@ class Query:
     def certify(self) -> None:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
         check_rule(self)
+        if self.guarantee.is_pure:
+            certify_query(self)
+            return
         if self.tie is not None:
             _check_tied(self, self.tie)
             return
@@ -412,12 +427,13 @@ class Query:
             "groups": None if self.groups is None else self.groups.to_dict(),
             "scale": self.scale,
             "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
+            **({} if self.noise is None else {"noise": self.noise}),
         }
 
     @classmethod
     def from_dict(cls, fields: Any) -> Query:
         """The query that `to_dict` described; refuses what it does not know."""
-        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+        if not isinstance(fields, dict) or set(fields) - {"noise"} != _FIELDS:
             raise damaged_plan("a query that cannot be read")
         untold = isinstance(fields["block"], dict) and fields["block"].get("shape", "") is None
         block = Block.from_dict(fields["block"], UNTOLD if untold else None)
@@ -428,6 +444,7 @@ class Query:
             None if fields["groups"] is None else _read_groups(fields["groups"], block.domain),
             None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
             scale=check_number("scale", fields["scale"], above=0, error=PlanError),
+            noise=int(fields["noise"]) if "noise" in fields else None,
         )
 
 
@@ -439,8 +456,15 @@ def query_groups(
     groups: Groups, guarantee: Guarantee, neighbours: str, plan_alone: Callable[[Guarantee], Block]
 ) -> Query:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
+
+    def share_of(block: Block) -> float:
+        return _share(groups, neighbours, block)
+
     block = plan_alone(guarantee)
-    share = _share(groups, neighbours, block)
+    other = None if neighbours == ADD_REMOVE else _cheaper_for_changes(block, 2.0, share_of)
+    if other is not None:
+        block, plan_alone = other, lambda share: at_guarantee(other, share)
+    share = share_of(block)
     if share > 1:
         block = plan_alone(Guarantee(mu=fraction_down(Fraction(guarantee.mu) / Fraction(share))))
     return Query(block, guarantee, neighbours, groups)
@@ -456,8 +480,22 @@ def query_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbo
 
 def query_filtered(query: Query, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Query:
     """A query of the people that pass a filter, whose number is secret also where that of all people is public."""
+    other = _cheaper_for_changes(query.block, 1.0, _filtered_share)
+    if other is not None:
+        query, plan_alone = replace(query, block=other), lambda share: at_guarantee(other, share)
     mu = fraction_down(Fraction(query.guarantee.mu) / Fraction(_filtered_share(query.block)))
     return replace(query, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
+
+
+def _cheaper_for_changes(block: Block, change: float, share_of: Callable[[Block], float]) -> Block | None:
+    """The block with a shape that knows that records also change, if it costs less at its share of μ."""
+    if not isinstance(block.domain, Moments):
+        return None
+    shape = entering_moments(block.problem.over(block.domain), change)
+    other = None if shape is None else replace(block, shape=shape)
+    if other is None or not other.price * share_of(other) ** 2 < block.price * share_of(block) ** 2:
+        return None
+    return other
 
 
 def _filtered_share(block: Block) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gaussmith.numerics.exact import fraction_up
 from gaussmith.privacy.gaussian import delta_upward
-from gaussmith.privacy.thresholds import DIGITS, normal_quantile, upper_tail
+from gaussmith.privacy.thresholds import DIGITS, mu_beside, normal_quantile, upper_tail
 
 TINY = Fraction(1, 10**12)
 """Below this μ(ε) = 1.2533… ε to many digits, and twice ε is more."""
@@ -60,6 +60,21 @@ def guess_of_pure(epsilon: Fraction) -> float:
     return min(1.0, _up(1 - tail, tail.context))
 
 
+def delta_of_pure(epsilon: Fraction, at: Fraction) -> float:
+    """δ with which every ε-DP mechanism is (at, δ)-DP: that of randomised response, rounded up; 0 from ε on.
+
+        δ = (e^ε − e^at) / (1 + e^ε)
+
+    >>> delta_of_pure(Fraction(1), Fraction(1)), round(delta_of_pure(Fraction(1), Fraction(0)), 6)
+    (0.0, 0.462117)
+    """
+    if at >= epsilon:
+        return 0.0
+    tail = _tail(epsilon)
+    mp = tail.context
+    return min(1.0, _up((1 - tail) - tail * mp.exp(mp.mpf(at.numerator) / at.denominator), mp))
+
+
 def delta_of_mixture(epsilon: Fraction, pure: Sequence[Fraction], mu: float, kappa: Fraction = Fraction(0)) -> float:
     """δ(ε) of one request with parts of pure ε_i beside Gaussian noise at μ, and found keys at κ; rounded up.
 
@@ -89,6 +104,33 @@ def delta_of_mixture(epsilon: Fraction, pure: Sequence[Fraction], mu: float, kap
     share = mp.mpf(kappa.numerator) / kappa.denominator
     result = share + (1 - share) * total
     return min(1.0, _up(result, mp)) if result else 0.0
+
+
+def mu_beside_pure(epsilon: Fraction, delta: Fraction, kappa: Fraction, pure: Fraction) -> float:
+    """The largest μ of Gaussian noise beside found keys at κ and pure noise at E = `pure`, asked in any order; rounded
+    down.
+
+        κ + (1 − κ) · (p · δ_G(t − E; μ) + (1 − p) · δ_G(t + E; μ)) ≤ δ,      t = ε − ln(1 − κ),  p = e^E/(1 + e^E)
+
+    This is what a ledger leaves for noise, of which κ and E are reserved; it holds whoever asks, after whatever answers
+    (docs/theory.md, statement 81). Requires (owed): 1e-90 ≤ ε − E, 0 ≤ κ < δ < 1.
+
+    >>> mu_beside_pure(Fraction(3), Fraction(1, 10**6), Fraction(0), Fraction(1, 2))
+    0.56076453647...
+    """
+    low = mu_beside(epsilon - pure, delta, kappa)  # as if pure noise always told for the person, and not against
+    if not pure:
+        return low
+    high = 2 * low
+    while _keeps_beside_pure(high, epsilon, delta, kappa, pure):
+        low, high = high, 2 * high
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _keeps_beside_pure(middle, epsilon, delta, kappa, pure) else (low, middle)
+    return low
+
+
+def _keeps_beside_pure(mu: float, epsilon: Fraction, delta: Fraction, kappa: Fraction, pure: Fraction) -> bool:
+    return Fraction(delta_of_mixture(epsilon, [pure], mu, kappa)) <= delta
 
 
 def _merged(pure: Sequence[Fraction]) -> Counter[Fraction]:

@@ -16,6 +16,7 @@ from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.error_distribution import ErrorLaw, normal_width
 from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, combine
+from gaussmith.planning.pure_intervals import confidence_of, widest
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.release import nearest_group
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
 MAX_TOGETHER = 400
 """Limit on contrasts whose correlations are used for intervals that hold all at once; beyond, Šidák's bound is used."""
-
-MAX_AGAINST_MEAN = 20
-"""Limit on groups against their mean whose common width is computed; beyond, Šidák's bound is as good."""
 
 CLOSE = 1e-9
 """How well a correlation matrix must fit one common query to be taken for such a one."""
@@ -128,11 +126,10 @@ def width_of_all(confidence: float, covariance: Array | None, size: int) -> floa
     """Standard errors to either side of intervals that hold for all of `size` contrasts at once.
 
     Exact where the noise of the contrasts is their own and one common query (all groups against one group, or two
-    contrasts), and for groups with equal noise against their mean; otherwise by Šidák's inequality, never too small.
+    contrasts); otherwise by Šidák's inequality, never too small.
 
-    >>> against_one, against_mean = np.full((3, 3), 1.0) + np.eye(3), np.eye(3) - 1 / 3
-    >>> [round(width_of_all(0.95, C, 3), 3) for C in (against_one, against_mean)], round(normal_width(0.95, 3), 3)
-    ([2.349, 2.344], 2.388)
+    >>> round(width_of_all(0.95, np.full((3, 3), 1.0) + np.eye(3), 3), 3), round(normal_width(0.95, 3), 3)
+    (2.349, 2.388)
     """
     sidak = normal_width(confidence, size)
     if covariance is None or size == 1:
@@ -145,41 +142,11 @@ def width_of_all(confidence: float, covariance: Array | None, size: int) -> floa
     R = R[np.ix_(apart, apart)]
     if len(apart) == 1:
         return normal_width(confidence)
-    if (
-        2 < len(R) <= MAX_AGAINST_MEAN
-        and np.abs(R - np.eye(len(R)) + (1 - np.eye(len(R))) / (len(R) - 1)).max() <= CLOSE
-    ):
-        return min(sidak, _width_against_mean(confidence, len(R)))
     shares = _common_query(R)
     if shares is None:
         return normal_width(confidence, len(apart))
     law = ErrorLaw(np.sqrt(1 - shares * shares), shares)
     return min(sidak, law.maximum_error(confidence))
-
-
-def _width_against_mean(confidence: float, size: int) -> float:
-    """The same for `size` equal independent noises less their mean.
-
-    The distances from the mean are independent of it, so that they stay within m with the chance of |e_i| ≤ m for all
-    i given that their sum is 0. With φ(t) = E cos(te) over |e| ≤ m that is √(2π size) · ∫ φ(t)^size dt / 2π. The sum is
-    at most size · m, so that adding up at steps below 2π/(size · m) gives the integral itself.
-    """
-    x, w = np.polynomial.legendre.leggauss(400)
-    scale = np.sqrt(1 - 1 / size)  # of the distances, beside the noises
-
-    def chance(width: float) -> float:
-        m = width * scale
-        step = 2 * np.pi / (1.01 * size * m)
-        t = np.arange(0.0, 10 + 150 / size, step)
-        cosines = np.cos(np.outer(t, m * x)) @ (w * m * np.exp(-((m * x) ** 2) / 2)) / np.sqrt(2 * np.pi)
-        powers = cosines**size
-        return float(np.sqrt(2 * np.pi * size) * (2 * powers.sum() - powers[0]) * step / (2 * np.pi))
-
-    low, high = normal_width(confidence), normal_width(confidence, size) + 0.01
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if chance(middle) < confidence else (low, middle)
-    return high
 
 
 def _distinct(R: Array) -> list[int]:
@@ -374,20 +341,19 @@ class Contrast:
     def exact(self) -> tuple[float, float | None, float, Array] | None:
         """Numerator, denominator, what is added to their ratio, and the covariances of the noise in the two, which are
         linear in the features; None where there is no such form."""
-        sides = [side for side in (self.top, self.bottom) if side is not None]
-        forms = [side.reduced for side in sides]
-        known = [form for form in forms if form is not None]
-        if len(known) < len(forms):
+        top, bottom = self.top.reduced, None if self.bottom is None else self.bottom.reduced
+        if top is None or (self.bottom is not None and bottom is None):
             return None
-        top, bottom = known[0], known[-1]  # the same where there is no bottom
-        if top.below is None and bottom.below is None:
-            if self.covariances is None or (self.bottom is not None and (top.added or bottom.added)):
+        if top.below is None and (bottom is None or bottom.below is None):
+            if self.covariances is None or (bottom is not None and (top.added or bottom.added)):
                 return None
             return self.top.value, None if self.bottom is None else self.bottom.value, 0.0, self.covariances
-        if top.below is None or bottom.below is None or not top.below.same_as(bottom.below):
+        if top.below is None:
             return None
         above, below, added = top.above, top.below, top.added
-        if self.bottom is not None:
+        if bottom is not None:
+            if bottom.below is None or not top.below.same_as(bottom.below):
+                return None
             above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
             added = 0.0
         one = self.top.parts[0][1]
@@ -408,11 +374,25 @@ class Contrast:
         if self.exact is None:
             return self._held_ends(width) if self.inverted else self._recovered_ends(width)
         above, below, added, covariances = self.exact
+        width = self._width_of_law(width)
         if below is None:
             half = width * float(np.sqrt(max(covariances[0, 0], 0.0)))
             return above - half, above + half
         low, high = exact_ratio(width, above, below, covariances)
         return added + low, added + high
+
+    def _width_of_law(self, width: float) -> float:
+        """The width of pure noise that is as sure as this one is by the normal law."""
+        if not self.noise.plan.guarantee.is_pure:
+            return width
+        level, top = confidence_of(width), self.top.gradient
+        if (
+            self.bottom is None
+            and top is not None
+            and all(q.fraction is not None and q.fraction[1] is None for _, q in self.top.parts)
+        ):
+            return self.noise.law_width(top, level)
+        return max(widest(noise.law, level, noise.law.numbers) for noise in self.noise.plan.pure_noises)
 
     def _held_ends(self, width: float) -> tuple[float, float]:
         """All that the answers can be within their own intervals, each of which may fail with an equal share of α.
@@ -460,11 +440,6 @@ class Contrasts:
         return self.release.guarantee
 
     @property
-    def keys_shown(self) -> list[str]:
-        """The groups or values that the contrasts are about, as text."""
-        return [" · ".join(map(str, each.keys)) for each in self.each]
-
-    @property
     def names(self) -> tuple[str, ...]:
         """What the contrasts are called."""
         return tuple(each.name for each in self.each)
@@ -493,7 +468,8 @@ class Contrasts:
         together = self.simultaneous if simultaneous is None else simultaneous
         if not together or len(self.each) == 1:
             return normal_width(confidence)
-        if any(each.inverted for each in self.each):
+        is_pure = self.each[0].noise.plan.guarantee.is_pure
+        if is_pure or any(each.inverted for each in self.each):
             return shared_width(normal_width(confidence), len(self.each))
         return width_of_all(confidence, self.covariance, len(self.each))
 
@@ -664,11 +640,8 @@ def ratios(release: Release, first: Any, second: Any, answer: str | None) -> Con
 
 def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
     """Every group less one of them, or less the mean of all; intervals hold for all at once."""
-    groups, noise = _all_groups(release, answer), NoiseCovariances(release.plan)
-    columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
-    found, every = [], cells(groups)
-    for name in groups.names:
-        column = {label: quantity for (label, other), quantity in every.items() if other == name}
+    groups, noise, found = _all_groups(release, answer), NoiseCovariances(release.plan), []
+    for name, column in _by_answer(groups):
         if reference is None:
             share = 1.0 / len(column)
             for label in column:
@@ -679,16 +652,15 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
         if wanted not in column:
             rule, remedy = "it was not declared", nearest_group(wanted, list(column))
             raise PlanError(f"group {reference!r}", rule, remedy, code="no-such-group", group=reference)
-        for label, quantity in column.items():
-            if label != wanted:
-                parts = ((1.0, quantity), (-1.0, column[wanted]))
-                found.append(Contrast(f"{name} − {_shown(reference)}", label, WeightedSum(parts, noise)))
+        for label in (label for label in column if label != wanted):
+            parts = ((1.0, column[label]), (-1.0, column[wanted]))
+            found.append(Contrast(f"{name} − {_shown(reference)}", label, WeightedSum(parts, noise)))
+    columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
     return Contrasts(release, tuple(found), columns, simultaneous=True)
 
 
 def shares(release: Release, answer: str | None) -> Contrasts:
     """Of every group, or every value of a histogram, its share of all of them together."""
-    noise, found = NoiseCovariances(release.plan), []
     if release.in_groups and release.plan.groups is not None and release.plan.groups.is_found:
         raise PlanError(
             "shares of found groups",
@@ -697,25 +669,33 @@ def shares(release: Release, answer: str | None) -> Contrasts:
             code="shares-of-found-groups",
         )
     if release.labels:
-        groups = _all_groups(release, answer)
-        columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
-        every = cells(groups)
-        for name in groups.names:
-            column = {label: quantity for (label, other), quantity in every.items() if other == name}
-            if answer is None and not _adds_up(next(iter(column.values()))):
-                continue
-            found += _shares_of(column, f"share of {name}", noise)
-        if not found:
-            raise _no_shares()
-        return Contrasts(release, tuple(found), columns)
+        return _shares_of_groups(release, answer)
     if len(release.plan) > 1:
         release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
     parts = zip(cells(release).items(), kinds_of(release), strict=True)
     values = {(name,): quantity for ((_, name), quantity), kind in parts if STATISTICS[kind].counts_values}
     if not values:
         raise _no_shares()
-    made = _shares_of(values, "share of all values", noise)
+    made = _shares_of(values, "share of all values", NoiseCovariances(release.plan))
     return Contrasts(release, tuple(replace(each, name=f"share of {each.keys[0]}") for each in made))
+
+
+def _shares_of_groups(release: Release, answer: str | None) -> Contrasts:
+    """Of every group its share of all groups, for each answer that adds up, or for the one that is named."""
+    groups, noise, found = _all_groups(release, answer), NoiseCovariances(release.plan), []
+    for name, column in _by_answer(groups):
+        if answer is not None or _adds_up(next(iter(column.values()))):
+            found += _shares_of(column, f"share of {name}", noise)
+    if not found:
+        raise _no_shares()
+    return Contrasts(release, tuple(found), groups.plan.groups.columns if groups.plan.groups is not None else ())
+
+
+def _by_answer(groups: Release) -> Iterator[tuple[str, dict[tuple[Any, ...], Quantity]]]:
+    """Every answer with what it is in each group."""
+    every = cells(groups)
+    for name in groups.names:
+        yield name, {label: quantity for (label, other), quantity in every.items() if other == name}
 
 
 def _no_shares() -> PlanError:

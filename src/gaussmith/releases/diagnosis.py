@@ -12,8 +12,9 @@ import numpy as np
 from gaussmith.checks import CONFIDENCE
 from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL
 from gaussmith.errors import counted, printable
-from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.error_distribution import width_together
 from gaussmith.planning.row_rule import ABOVE, BELOW, BOTH, RowRule, few_rows, part_edges
+from gaussmith.releases.readout import Readout
 from gaussmith.statistics.histogram import Diagnosis
 
 if TYPE_CHECKING:
@@ -71,21 +72,28 @@ def diagnosis_legend(release: Release) -> list[str]:
 
 def cell_rules(rule: RowRule, cells: int) -> list[str]:
     """Who is counted in each cell of a diagnosis, in a few words."""
-    kind, column = rule.features[0]
-    every, some_group = _groups_in_words(rule)
+    kind = rule.features[0][0]
     if kind == CHECKED_GROUPS:
         limit = rule.groups_per_unit
         most = counted(limit, "group")
         within = [f"people with more, and at most {most}"] if limit > 1 else []
         return ["people in 1 group", *within, f"people in more than {most}"]
     if kind == CHECKED_ROWS:
+        every, some_group = _groups_in_words(rule)
         limit = rule.rows_per_unit or 1
         few, rows = counted(few_rows(limit), "row"), counted(limit, "row")
         more = f"people with more than that, and at most {rows}{every}"
         return [f"people with at most {few}{every}", more, f"people with more than {rows}{some_group}"]
+    return _bounds_rules(rule, cells > BOTH)
+
+
+def _bounds_rules(rule: RowRule, several: bool) -> list[str]:
+    """The same of the parts within bounds and beyond; a person may have values in `several`."""
+    kind, column = rule.features[0]
+    every, some_group = _groups_in_words(rule)
     cut = rule.cut_of(column)
     assert cut is not None and cut.ends is not None
-    edges, several = [_number(edge) for edge in part_edges(*cut.ends)], cells > BOTH
+    edges = [_number(edge) for edge in part_edges(*cut.ends)]
     what = f"a total of {column}" if kind == CHECKED_TOTAL else f"all {column}" if several else column
     some = f"a total of {column}" if kind == CHECKED_TOTAL else column
     inside = [f"people with {what} between {low} and {high}{every}" for low, high in pairwise(edges)]
@@ -128,7 +136,10 @@ def joint_width(release: Release) -> float:
     whole = release.whole
     questions = [whole] if len(whole.plan) == 1 else list(whole)
     pieces = [piece for question in questions if is_diagnosis(question.plan) for piece in question.pieces]
-    return normal_width(SURE, sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1)
+    told = sum(7 if len(piece.names) > FEW_CELLS else 3 for piece in pieces) or 1
+    width = width_together(SURE, told, release.plan.guarantee.is_pure)
+    readouts = [each for piece in pieces for each in piece.readouts if isinstance(each, Readout)]
+    return max((each.width_of_law(width) for each in readouts), default=width)
 
 
 def sums_of(piece: Release, width: float) -> Sum:

@@ -5,6 +5,7 @@ Everything here is public. `Path.check` replays the rule on the stored noisy out
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from gaussmith.releases.diagnosis import (
 from gaussmith.statistics.quantile import Quantiles
 
 if TYPE_CHECKING:
+    from gaussmith.expressions.keys import Cut
     from gaussmith.planning.row_rule import RowRule
     from gaussmith.privacy.guarantee import Guarantee
     from gaussmith.releases.release import Release
@@ -83,13 +85,17 @@ class Path:
         unplanned = replace(step, stage=NOTHING)  # no noise fits what was learned
         if not step.is_last or not (_same(step, self.last) or _same(unplanned, self.last)):
             raise _broken()
+        self._check_last(plan, _least(left, self.last, whole))
+
+    def _check_last(self, plan: Plan, most: Fraction) -> None:
+        """The plan of the last stage is what the rule asked, and spends `most` of μ² at most."""
         if self.last.stage == ANSWERS and not asks_as(plan, self.last):
             raise _broken()
         found = [each for stage in self.stages for each in stage.release.plan.keys_found]
         if found and self.last.stage == ANSWERS and list(plan.keys_before) != found:
             what, rule = "stages whose keys cost other than stated", "the answers must state what finding keys took"
             raise PlanError(what, rule, "check the file", code="stages-of-other-keys")
-        if self.last.stage != NOTHING and plan.spent > _least(left, self.last, whole):
+        if self.last.stage != NOTHING and plan.spent > most:
             what, rule = "stages that spend too much", "all μ² together must fit in the guarantee's"
             raise PlanError(what, rule, "check the file", code="stages-spend-too-much")
 
@@ -160,29 +166,43 @@ def _ends_of(release: Release) -> tuple[float, ...]:
 
 def asks_as(plan: Plan, step: StageStep) -> bool:
     """Whether a plan asks what a step says: this domain, these keys, cells with these edges, or columns in bounds."""
-    if "find" in step.asks:
-        return list(plan.questions) == step.asks["find"] and all(each.groups and each.groups.is_found for each in plan)
-    if "keys" in step.asks:
-        return _asks_keys(plan, step.asks["keys"], step.asks["hidden"])
-    if "domain" in step.asks:
-        from gaussmith.domains.registry import domain_from_dict
+    for what, asks in _ASKS.items():
+        if step.asks.get(what) is not None:
+            return asks(plan, step.asks)
+    return True
 
-        return len(plan.queries) == 1 and plan.queries[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
-    edges = step.asks.get("edges")
-    if edges is not None:
-        cuts = {name: list(cut.edges) for query in plan.queries if query.row_rule for name, cut in query.row_rule.cuts}
-        return bool(cuts == edges)
-    cells = step.asks.get("cells")
-    if cells is not None:
-        rules = [query.row_rule for query in plan.queries if query.row_rule]
-        found = [(name, list(cut.edges)) for rule in rules for name, cut in rule.cuts if cut.ends is None]
-        return {name for name, _ in found} >= {*cells} and all(cells.get(name, own) == own for name, own in found)
-    bounds = {(column, of): (low, high) for column, of, low, high in step.asks.get("bounds", ())}
+
+def _asks_to_find(plan: Plan, asks: Any) -> bool:
+    return list(plan.questions) == asks["find"] and all(each.groups and each.groups.is_found for each in plan)
+
+
+def _asks_domain(plan: Plan, asks: Any) -> bool:
+    from gaussmith.domains.registry import domain_from_dict
+
+    return len(plan.queries) == 1 and plan.queries[0].block.domain == domain_from_dict(dict(asks["domain"]))
+
+
+def _asks_edges(plan: Plan, asks: Any) -> bool:
+    return bool({name: list(cut.edges) for name, cut in _cuts_in(plan)} == asks["edges"])
+
+
+def _asks_cells(plan: Plan, asks: Any) -> bool:
+    cells, found = asks["cells"], [(name, list(cut.edges)) for name, cut in _cuts_in(plan) if cut.ends is None]
+    return {name for name, _ in found} >= {*cells} and all(cells.get(name, own) == own for name, own in found)
+
+
+def _cuts_in(plan: Plan) -> list[tuple[str, Cut]]:
+    return [each for query in plan.queries if query.row_rule for each in query.row_rule.cuts]
+
+
+def _asks_bounds(plan: Plan, asks: Any) -> bool:
+    bounds = {(column, of): (low, high) for column, of, low, high in asks["bounds"]}
     return all(bounds.get(key, pair) == pair for key, pair in bounds_in(plan))
 
 
-def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
+def _asks_keys(plan: Plan, asks: Any) -> bool:
     """Whether the groups of these questions have these keys, in this order, and hidden questions are not asked."""
+    keys, hidden = asks["keys"], asks["hidden"]
     known = {slot.name: [plan.queries[i].groups for i in slot.queries] for slot in plan.slots}
     labels = {
         name: [None if each is None else [list(label) for label in each.labels] for each in known.get(name, ())]
@@ -191,6 +211,13 @@ def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
     return known.keys().isdisjoint(hidden) and all(
         bool(labels[name]) and all(each == own for each in labels[name]) for name, own in keys.items()
     )
+
+
+_ASKS: dict[str, Callable[[Plan, Any], bool]] = {
+    "find": _asks_to_find, "keys": _asks_keys, "domain": _asks_domain, "edges": _asks_edges, "cells": _asks_cells,
+    "bounds": _asks_bounds,
+}  # fmt: skip
+"""Whether a plan asks what a step says; a step says one of these."""
 
 
 def bounds_in(plan: Plan) -> list[Bounds]:
@@ -287,31 +314,33 @@ def learned_sentences(release: Release) -> list[str]:
     for column, of, low, high in path.last.asks.get("bounds", ()):
         named = f"a person's total of {column}" if of == "total" else column
         told = f"Bounds [{_number(low)}, {_number(high)}] of {named} were learned privately, with {share}."
-        people = clipped.get((column, of))
-        if people is not None:
-            count, is_seen = people
-            if is_seen:
-                about = people_of((max(0.0, count[0]), *count[1:])).capitalize()
-                told += f" {about} had values beyond these bounds, which were clipped; intervals do not cover that."
-            else:
-                told += f" Probably nobody was clipped ({upper_estimate(count)})."
-        found.append(printable(told))
+        found.append(printable(told + _clipped_sentence(clipped.get((column, of)))))
     if path.is_unplanned:
         found.append(
             "No noise can be planned for what was learned beside the other columns, whose scales are too far from it: "
             f"answers are unknown. {share.capitalize()} was spent, and no more."
         )
-    unknown = [
-        f"the total of {column}" if of == "total" else column for column, of in path.last.asks.get("unknown", ())
-    ]
-    if unknown:
-        what, apart = ("cells", "") if "cells" in path.last.asks else ("bounds", ", or their values lie too far apart")
-        told = f"No {what} found for {', '.join(unknown)}: too few people have a value{apart}."
-        told += " Answers about this are unknown."
-        if release.taken_less is not None:
-            told += f" {share.capitalize()} was spent, and no more."
-        found.append(printable(told))
+    if path.last.asks.get("unknown"):
+        spent = "" if release.taken_less is None else f" {share.capitalize()} was spent, and no more."
+        found.append(printable(_unknown_sentence(path) + spent))
     return found
+
+
+def _clipped_sentence(people: tuple[Estimate, bool] | None) -> str:
+    """How many people are beyond learned bounds, behind a sentence about these; empty where nobody counted them."""
+    if people is None:
+        return ""
+    count, is_seen = people
+    if not is_seen:
+        return f" Probably nobody was clipped ({upper_estimate(count)})."
+    about = people_of((max(0.0, count[0]), *count[1:])).capitalize()
+    return f" {about} had values beyond these bounds, which were clipped; intervals do not cover that."
+
+
+def _unknown_sentence(path: Path) -> str:
+    named = ", ".join(f"the total of {column}" if of == "total" else column for column, of in path.last.asks["unknown"])
+    what, apart = ("cells", "") if "cells" in path.last.asks else ("bounds", ", or their values lie too far apart")
+    return f"No {what} found for {named}: too few people have a value{apart}. Answers about this are unknown."
 
 
 def _keys_sentences(path: Path, share: str) -> list[str]:

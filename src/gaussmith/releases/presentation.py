@@ -72,10 +72,7 @@ class Presentation(Tabled):
         whole = np.concatenate([_padded(_whole(each), np.zeros(len(none))) for each, none in pairs])
         for i, value in enumerate(values.tolist()):
             error = found["standard_error"][i]
-            reference = abs(value) if math.isnan(scales[i]) else scales[i]
-            limit = self.suppress_above
-            unreliable = limit is not None and not error <= limit * reference and status[i] != EXACT
-            if unreliable or status[i] == UNKNOWN or not math.isfinite(value):
+            if self._hides(status[i], value, error, float(scales[i])):
                 status[i], found["note"][i] = SUPPRESSED, "too noisy to publish"
                 for name in ("value", "standard_error", "lower", "upper"):
                     found[name][i] = None
@@ -87,6 +84,14 @@ class Presentation(Tabled):
             found["upper"][i] = _round(found["upper"][i], step, math.ceil)
             found["standard_error"][i] = float(f"{error:.2g}")
         return found
+
+    def _hides(self, status: str, value: float, error: float, scale: float) -> bool:
+        """Whether a value is left out; its error is compared with this scale, or with the value where there is none."""
+        if status == UNKNOWN or not math.isfinite(value):
+            return True
+        if self.suppress_above is None or status == EXACT:
+            return False
+        return not error <= self.suppress_above * (abs(value) if math.isnan(scale) else scale)
 
     def table_metadata(self) -> dict[str, str]:
         """That of the release, and that this is a view of it."""
@@ -155,22 +160,16 @@ def project(values: Array) -> Array:
 
 def _projected(release: Release) -> Array:
     """The answers in view moved inside what is public: groups × answers."""
-    values, (low, high) = release.values.reshape(-1, len(release.names)).copy(), release.limits
-    kinds = kinds_of(release)
-    cells = [i for i, kind in enumerate(kinds) if STATISTICS[kind].counts_values]
-    for i in range(len(kinds)):
-        column = values[:, i]
-        if low[i] == 0 and np.isinf(high[i]) and i not in cells and len(column) > 1:
-            values[:, i] = project(column)
-        else:
-            values[:, i] = np.clip(column, low[i], high[i])
-    for start, stop in _tables(release):
-        for shown, own in zip(values, release.values.reshape(-1, len(release.names)), strict=True):
-            shown[start:stop] = project(own[start:stop])
-    if cells and release.view.answer is None:
-        raw = release.values.reshape(-1, len(release.names))
-        for row in range(len(values)):
-            values[row, cells] = project(raw[row, cells])
+    raw, (low, high) = release.values.reshape(-1, len(release.names)), release.limits
+    cells = [i for i, kind in enumerate(kinds_of(release)) if STATISTICS[kind].counts_values]
+    values = np.clip(raw, low, high)
+    for i in np.flatnonzero((low == 0) & np.isinf(high)).tolist():
+        if i not in cells and len(raw) > 1:
+            values[:, i] = project(raw[:, i])
+    together: list[Any] = [slice(*ends) for ends in _tables(release)]
+    for places in [*together, *([cells] if cells and release.view.answer is None else [])]:
+        for shown, own in zip(values, raw, strict=True):
+            shown[places] = project(own[places])
     return values
 
 

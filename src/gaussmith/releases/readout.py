@@ -15,6 +15,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.pure_intervals import confidence_of, pure_intervals, widest
 from gaussmith.privacy.thresholds import interval, selected_quantile
 from gaussmith.statistics.mean import largest_distances
 from gaussmith.statistics.quantile import Quantiles
@@ -154,9 +155,20 @@ class Readout:
         """Ends of all intervals, `width` standard errors to either side."""
         if self.bars is not None:
             return shown_intervals(self.block, self.features, self.bars, self.at_least, width, method)
-        ends = [each.intervals(self.noisy, width, method) for each in self.block.answers.statistics]
+        ends = [self.ends_of(each, width, method) for each in self.block.answers.statistics]
         lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
         return lower, upper
+
+    def ends_of(self, statistic: Statistic, width: float, method: str) -> tuple[Array, Array]:
+        """Ends of the intervals of one statistic, as sure as so many standard errors of the normal law."""
+        if self.block.noise_law is not None:
+            return pure_intervals(statistic, self.noisy, self.block.noise_law, width, method, self.parts)
+        return statistic.intervals(self.noisy, width, method)
+
+    def width_of_law(self, width: float) -> float:
+        """A width that is as sure by the law of the noise, whatever is read, as this one by the normal law."""
+        law = self.block.noise_law
+        return width if law is None else widest(law, confidence_of(width), law.numbers)
 
     def shown_by_luck(self) -> Array:
         """Of which answers the noise may have decided that their group is shown."""
@@ -165,7 +177,9 @@ class Readout:
 
     def population_intervals(self, statistic: Statistic, width: float) -> tuple[Array, Array] | None:
         """Intervals that cover sampling too, where a statistic has its own."""
-        return statistic.population_intervals(self.noisy, width) if isinstance(statistic, Quantiles) else None
+        if not isinstance(statistic, Quantiles):
+            return None
+        return statistic.population_intervals(self.noisy, self.width_of_law(width))
 
     def at(self, places: Places) -> Array:
         """The noisy features in some places; the number of records where a place is that."""
@@ -254,7 +268,7 @@ class CellReadings:
         Of one column, and of one group. Each interval holds by itself.
         """
         readout, quantiles = quantiles_in(cast("Release", self))
-        found = quantiles.distribution(readout.noisy, normal_width(confidence))
+        found = quantiles.distribution(readout.noisy, readout.width_of_law(normal_width(confidence)))
         return dict(zip(("edge", "share", "lower", "upper"), (each.tolist() for each in found), strict=True))
 
     @checks_arguments
@@ -264,7 +278,7 @@ class CellReadings:
         rule, remedy = "a level is above 0 and below 1", "write 0.5 for the median"
         q = check_number("level", level, above=0, below=1, rule=rule, remedy=remedy, error=PlanError)
         other = quantiles.at([q])
-        low, high = other.intervals(readout.noisy, normal_width(confidence))
+        low, high = other.intervals(readout.noisy, readout.width_of_law(normal_width(confidence)))
         return float(other.values(readout.noisy)[0]), float(low[0]), float(high[0])
 
 

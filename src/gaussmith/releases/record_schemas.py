@@ -5,7 +5,7 @@ What is inside a query or a proof is for this program alone, and may grow. `docs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaussmith.planning.certificate import FORMAT as CERTIFICATE_FORMAT
 from gaussmith.planning.plan import FIELDS, OPTIONAL
@@ -13,10 +13,6 @@ from gaussmith.planning.plan import FORMAT as PLAN_FORMAT
 from gaussmith.privacy.neighbours import NEIGHBOURS
 from gaussmith.releases.saved import FORMAT
 from gaussmith.releases.table import EXACT, NOISY, UNKNOWN
-
-if TYPE_CHECKING:
-    pass
-
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 
@@ -32,7 +28,7 @@ TABLES: Schema = {"type": "array", "items": {"type": "object"}}
 STATED: Schema = {
     "type": "object",
     "additionalProperties": False,
-    "properties": dict.fromkeys(("epsilon", "delta", "mu", "rho"), NUMBER),
+    "properties": dict.fromkeys(("epsilon", "delta", "mu", "rho", "guess"), NUMBER),
 }
 NOT_KNOWN = "a number, or null where it is not known or has no end"
 

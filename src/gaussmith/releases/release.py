@@ -20,7 +20,7 @@ from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.answer_notes import notes_on, told_of
 from gaussmith.planning.block import Block
-from gaussmith.planning.error_distribution import normal_width
+from gaussmith.planning.error_distribution import width_together
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.query import tied_sum
 from gaussmith.planning.row_rule import RowRule
@@ -198,9 +198,6 @@ class Readings(Tabled):
 
 # How the answers of one piece of a question are read: of one group, of several added up, or of all side by side.
 
-if TYPE_CHECKING:
-    pass
-
 
 def read_piece(release: Release) -> Readout | ReadoutByWeight:
     """The answers of a question of one query, read from its noisy features: of all groups, or of those in view."""
@@ -237,9 +234,6 @@ def _bars(release: Release, at: int) -> tuple[Array | None, int]:
 
 
 # Keys of groups as Python writes them, and which group was meant by a key that no group has.
-
-if TYPE_CHECKING:
-    pass
 
 Label = tuple[Any, ...]
 
@@ -304,9 +298,6 @@ def unknown_group(release: Release, key: Any) -> PlanError:
 
 
 # The saved form of a release, its words and its page: everything by which it leaves the program.
-
-if TYPE_CHECKING:
-    pass
 
 
 class Recorded:
@@ -686,7 +677,7 @@ class Release(Recorded, Readings, CellReadings):
         the sampling of people into the data, where this release tells how large that is (see `sampling`).
         """
         together = len(self.names) * max(1, len(self.labels)) if simultaneous else 1
-        return self._ends(normal_width(confidence, together), method, population)
+        return self._ends(width_together(confidence, together, self.plan.guarantee.is_pure), method, population)
 
     def _ends(self, width: float, method: str, population: bool) -> tuple[Array, Array]:
         lower, upper = self.raw_intervals(width, check_method(method))
@@ -772,7 +763,8 @@ class Release(Recorded, Readings, CellReadings):
         `population` it is about the people that the data were sampled from. It is cut to what is public.
         """
         self._check_one()
-        width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
+        together = len(self.plan.names) if simultaneous else 1
+        width = width_together(confidence, together, self.plan.guarantee.is_pure)
         lower, upper = self._ends(width, method, population)
         return self._only(lower), self._only(upper)
 

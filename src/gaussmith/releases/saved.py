@@ -128,23 +128,16 @@ def release_of(plan: Plan, queries: Any) -> Release:
         raise PlanError(
             what, "every query must have its noisy numbers", "check the file", code="release-of-other-queries"
         )
-    shown = tuple(
-        ShownGroups.from_dict(saved["shown"]) if query.groups is not None and query.groups.is_found else None
-        for saved, query in zip(queries, plan.queries, strict=True)
-    )
-    sizes = [query.size if each is None else len(each.labels) for query, each in zip(plan.queries, shown, strict=True)]
-    noisy = tuple(
-        _features(saved["features"], size, query.block.width)
-        for saved, size, query in zip(queries, sizes, plan.queries, strict=True)
-    )
-    rules = (saved["row_rule"] for saved in queries)
-    return Release(
-        plan,
-        noisy,
-        tuple(_records(saved["records"]) for saved in queries),
-        tuple(None if rule is None else RowRule.from_dict(rule) for rule in rules),
-        shown=shown if plan.finds_keys else (),
-    )
+    noisy, records, rules, shown = [], [], [], []
+    for saved, query in zip(queries, plan.queries, strict=True):
+        found = query.groups is not None and query.groups.is_found
+        shown.append(ShownGroups.from_dict(saved["shown"]) if found else None)
+        size = query.size if shown[-1] is None else len(shown[-1].labels)
+        noisy.append(_features(saved["features"], size, query.block.width))
+        records.append(_records(saved["records"]))
+        rules.append(None if saved["row_rule"] is None else RowRule.from_dict(saved["row_rule"]))
+    kept = tuple(shown) if plan.finds_keys else ()
+    return Release(plan, tuple(noisy), tuple(records), tuple(rules), shown=kept)
 
 
 def _answers(release: Release) -> list[dict[str, Any]] | dict[str, Any]:
@@ -171,6 +164,8 @@ def _column(values: list[Any], number: bool) -> Any:
 def _guarantee(plan: Plan) -> dict[str, Any]:
     """What a release satisfies; with found keys μ is that of its noise, and κ stands beside it."""
     g = plan.guarantee
+    if g.is_pure:
+        return {"epsilon": g.epsilon, "delta": 0.0}
     if not plan.pays_for_keys:
         return {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho}
     kept = {"mu_of_noise": plan.spends.mu, "keys_delta": fraction_up(plan.keys_delta)}
@@ -294,18 +289,21 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
     if saved["groups"] is None and saved["answer"] is None:
         return release
     groups = saved["groups"]
-    size = 0 if release.groups is None else len(release.groups.labels)
     if groups is not None:
-        inside = all(type(group) is int and 0 <= group < size for group in groups)
-        several = bool(saved["summed"])  # else the error of one group would be said of many
-        if not inside or len(set(groups)) < len(groups) or not (groups and (several or len(groups) == 1)):
-            what, rule = f"a view of {counted(len(groups), 'group')}", f"there are {size}"
-            raise PlanError(what, rule, "check the file", code="view-of-other-groups", groups=len(groups), size=size)
+        _check_groups(groups, 0 if release.groups is None else len(release.groups.labels), bool(saved["summed"]))
     if saved["answer"] is not None and saved["answer"] not in release.names:
         what, rule = f"a view of the answer {saved['answer']!r}", "the release has no such answer"
         raise PlanError(what, rule, "check the file", code="view-of-unknown-answer", answer=saved["answer"])
     view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])
     return replace(release, view=view)
+
+
+def _check_groups(groups: Any, size: int, summed: bool) -> None:
+    """Refuse a view of groups that are not there, or of several that are not summed: which has one group's error."""
+    inside = all(type(group) is int and 0 <= group < size for group in groups)
+    if not inside or len(set(groups)) < len(groups) or not (groups and (summed or len(groups) == 1)):
+        what, rule = f"a view of {counted(len(groups), 'group')}", f"there are {size}"
+        raise PlanError(what, rule, "check the file", code="view-of-other-groups", groups=len(groups), size=size)
 
 
 # The one table of a release for other programs: as CSV for R and spreadsheets, as Parquet and Arrow with metadata.
@@ -340,7 +338,7 @@ def metadata_of(release: Release) -> dict[str, str]:
 
     plan = release.plan
     units = sorted({rule.unit for rule in release.row_rules if rule is not None and rule.unit is not None})
-    stated = plan.guarantee.to_dict() | {"mu": plan.spends.mu}
+    stated = plan.guarantee.to_dict() | ({} if plan.guarantee.is_pure else {"mu": plan.spends.mu})
     if plan.pays_for_keys:
         stated["keys_delta"] = float(plan.keys_delta)
     found: dict[str, Any] = {

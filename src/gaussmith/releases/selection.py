@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import PlanError, nearest
 from gaussmith.releases.quantities import Quantity, quantities_of
 from gaussmith.releases.release import Release, shown_labels
-
-if TYPE_CHECKING:
-    pass
-
-
-if TYPE_CHECKING:
-    pass
 
 Cell = tuple[tuple[Any, ...], str]
 """The key of a group (empty without groups) and the name of an answer."""
@@ -127,19 +120,17 @@ def cells(release: Release) -> dict[Cell, Quantity]:
 def aligned(parts: Sequence[Release]) -> list[tuple[Cell, list[Quantity]]]:
     """The answers that all parts have, side by side: by group where groups were not chosen, and by name."""
     found = [cells(part) for part in parts]
-    single = all(len(each) == 1 for each in found)
-    if single:
-        quantities = [next(iter(each.values())) for each in found]
+    if all(len(each) == 1 for each in found):
+        quantities = [quantity for each in found for quantity in each.values()]
         names = dict.fromkeys(quantity.name for quantity in quantities)
-        labels = {next(iter(each))[0] for each in found}
+        labels = {label for each in found for label, _ in each}
         return [((labels.pop() if len(labels) == 1 else (), " · ".join(names)), quantities)]
-    if all(part.view.answer is not None for part in parts) and len({part.view.answer for part in parts}) > 1:
-        labels_of = [[key[0] for key in each] for each in found]
-        if all(labels == labels_of[0] for labels in labels_of):
-            return [
-                ((label, ""), [each[label, str(part.view.answer)] for each, part in zip(found, parts, strict=True)])
-                for label in labels_of[0]
-            ]
+    answers, labels_of = [part.view.answer for part in parts], [[label for label, _ in each] for each in found]
+    if None not in answers and len({*answers}) > 1 and all(labels == labels_of[0] for labels in labels_of):
+        return [
+            ((label, ""), [each[label, str(answer)] for each, answer in zip(found, answers, strict=True)])
+            for label in labels_of[0]
+        ]
     common = [cell for cell in found[0] if all(cell in each for each in found)]
     if not common:
         raise PlanError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -171,17 +171,15 @@ def limit_notes(release: Release) -> list[str]:
     shown = {*release.names}
     pieces = [piece for piece in release.pieces if piece.own_rule is not None and not shown.isdisjoint(piece.names)]
     counted = dict.fromkeys(name for piece in pieces for name in row_counts(piece) if name in shown)
-    found: dict[tuple[str, float, float], list[str]] = {}
-    for of, column, low, high in dict.fromkeys(
-        each for piece in pieces for each in _bounds(piece, release.view.answer)
-    ):
-        found.setdefault((of, low, high), []).append(column)
-    lines = [f"{', '.join(counted)} is of rows"] if counted else []
+    found: dict[tuple[str, float, float], dict[str, None]] = {}
+    for of, column, low, high in (each for piece in pieces for each in _bounds(piece, release.view.answer)):
+        found.setdefault((of, low, high), {})[column] = None
     told = [
-        f"{of}{_some(names)} {'is' if len(names) == 1 else 'are'} clipped to [{low:,.12g}, {high:,.12g}]"
+        f"{of}{_some([*names])} {'is' if len(names) == 1 else 'are'} clipped to [{low:,.12g}, {high:,.12g}]"
         for (of, low, high), names in found.items()
     ]
-    return [*lines, _some(told)] if told else lines
+    lines = [f"{', '.join(counted)} is of rows" if counted else "", _some(told)]
+    return [line for line in lines if line]
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -194,13 +192,13 @@ def _bounds(piece: Release, answer: str | None) -> list[tuple[str, str, float, f
     rule = query.row_rule
     if rule is None or rule.is_counted or rule.counts_marks or any(kind == VECTOR for kind, _ in rule.features):
         return []
-    asked = read_by(piece.plan, answer)
-    return [
-        ("a total of " if of == "total" else "", column, low, high)
-        for i, pair in enumerate(bounds_of(query))
-        if pair is not None and pair[0][0] and (asked is None or i in asked) and truth_of(rule, pair[0][0]) is None
-        for (column, of), (low, high) in [pair]
-    ]
+    asked, found = read_by(piece.plan, answer), []
+    for i, pair in enumerate(bounds_of(query)):
+        if pair is not None and (asked is None or i in asked):
+            (column, of), (low, high) = pair
+            if column and truth_of(rule, column) is None:
+                found.append(("a total of " if of == "total" else "", column, low, high))
+    return found
 
 
 # Why an answer is unknown: what the noise hides. It depends on the kind of answer and on names, never on data.
@@ -371,35 +369,42 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     """What was done about missing values, for each answer in view; of a share what it is a share of."""
     found = dict(zip(share_names(release), share_rules(release), strict=True)) if shows_shares(release) else {}
     for piece in release.pieces:
-        rule, block = piece.own_rule, piece.block
-        features = block.problem.features
         found |= dict.fromkeys(row_counts(piece), "of rows")
-        if rule is not None and rule.is_checked:
-            names_of = block.answers.names
-            found |= dict(zip(names_of, cell_rules(rule, len(names_of)), strict=True))
-        if rule is not None and rule.is_counted:
-            told = dict.fromkeys(
+        rule, answers = piece.own_rule, piece.block.answers
+        if rule is None:
+            continue
+        if rule.is_checked:
+            found |= dict(zip(answers.names, cell_rules(rule, len(answers.names)), strict=True))
+        elif rule.is_counted:
+            told = (
                 each
                 for feature in rule.features
                 for each in (rule.own_values, rule.missing_rule(*feature), learned_note(release, rule, *feature))
             )
-            found |= dict.fromkeys(block.answers.names, "; ".join(filter(None, told)))
-        if rule is None or rule.counts_marks or features.is_linear or not rule.features:
-            continue
-        for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
-            made = (
-                [] if lead == ONE else [rule.features[i] for i in block.domain.input.made_of(int(features.index[lead]))]
-            )
-            rules = (
-                each
-                for kind, column in made
-                if column
-                for each in (
-                    rule.weight_rule(kind), rule.missing_rule(kind, column), learned_note(release, rule, kind, column)
-                )
-            )  # fmt: skip
-            found[name] = "; ".join(dict.fromkeys(filter(None, (found.get(name), *rules))))
+            found |= dict.fromkeys(answers.names, _once(told))
+        if rule.features and not rule.counts_marks and not piece.block.problem.features.is_linear:
+            found |= {name: _once((found.get(name), *rules)) for name, rules in _rules_of(release, piece, rule)}
     return [found.get(name, "") for name in names]
+
+
+def _rules_of(release: Release, piece: Release, rule: RowRule) -> Iterator[tuple[str, list[str]]]:
+    """What was done about missing values of the columns of each answer."""
+    block = piece.block
+    for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
+        places = [] if lead == ONE else block.domain.input.made_of(int(block.problem.features.index[lead]))
+        yield name, [
+            each
+            for kind, column in (rule.features[i] for i in places)
+            if column
+            for each in (
+                rule.weight_rule(kind), rule.missing_rule(kind, column), learned_note(release, rule, kind, column)
+            )
+        ]  # fmt: skip
+
+
+def _once(notes: Iterable[str | None]) -> str:
+    """Notes on one line, each once."""
+    return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
 def _labels(release: Release) -> Sequence[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.quantile import Quantiles
 
 if TYPE_CHECKING:
-    from gaussmith.planning.plan import Plan
+    from gaussmith.planning.plan import Plan, Slot
     from gaussmith.planning.query import AnyTie, Query
     from gaussmith.releases.release import Release
 
@@ -160,6 +160,9 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     if kind != "shape" and columns is not None:
         what, rule = f"columns with kind={kind!r}", "this picture always shows all answers"
         raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
+    if block.drawn is not None:
+        what, rule = "a picture of pure noise", "pictures show Gaussian noise beside the standard one"
+        raise PlanError(what, rule, "print the plan, which lists all errors", code="picture-of-pure-noise")
     if block.tie is None and block.shape.lift.shape[0] == 0:
         what, rule = "a picture of a public number", "it has no noise"
         raise PlanError(what, rule, "choose another question", code="picture-without-noise")
@@ -591,7 +594,8 @@ STYLE = (
 
 
 def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> str:
-    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words.
+    """Percent of the budget spent against time (`Ledger.history`), as SVG; without charges, words. Where a part of it
+    is for pure noise, of the part that is spent more.
 
     A page brings colours of its own; a file needs `STYLE`.
     """
@@ -610,9 +614,10 @@ def spending_picture(history: Sequence[Mapping[str, Any]], style: str = "") -> s
         return height - bottom - (height - bottom - top) * min(1.0, share)
 
     path, marks, free = f"{left:.1f},{up(0):.1f}", "", -math.inf
-    before = 0.0
+    before, parts = 0.0, {}
     for when, row in zip(times, history, strict=True):
-        x, spent, name = across(when), float(row["spent"]), escape(printable(str(row["id"])))
+        parts[row.get("of_pure", False)] = float(row["spent"])  # of two parts of the budget, the one that is spent more
+        x, spent, name = across(when), max(parts.values()), escape(printable(str(row["id"])))
         path += f" {x:.1f},{up(before):.1f} {x:.1f},{up(spent):.1f}"
         marks += f'<circle class="charge" cx="{x:.1f}" cy="{up(spent):.1f}" r="4"><title>{name}</title></circle>'
         wide = 7 * len(name) + 12
@@ -683,42 +688,48 @@ def shown_ties(plan: Plan) -> list[AnyTie]:
 
 def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
-    held: list[tuple[str, Query, int, bool, int]] = []
-    for slot, i in ((each, i) for each in plan.slots for i in each.queries):
-        draw = plan.queries[i]
-        if draw.tie is not tie:
-            continue
-        lead = f"{slot.name}: " if slot.name else ""
-        block = draw.block
-        shown, count = slot.piece_of(i).chosen(block.answers)
-        marks = free_marks(block.domain) is not None
-        places = [0] if marks else list(shown)
-        names = ["one value"] if marks else [block.answers.names[i] for i in shown]
-        if count:
-            names.append("count")
-            places.append(1 if marks else block.shape.features.shape[0] - 1)
-        if draw.by_weight and draw.groups is not None:
-            for at, (weight, _) in enumerate(draw.groups.classes):
-                of = f" (weight {weight:.3g})"
-                held += [
-                    (printable(f"{lead}{name}{of}"), draw, place, False, at)
-                    for name, place in zip(names, places, strict=True)
-                ]
-            continue
-        several = draw.groups is not None or marks
-        for again in (False, True) if several else (False,):
-            of = (" (another)" if again else " (one)") if several and not marks else " (another)" if again else ""
-            for name, place in zip(names, places, strict=True):
-                if not (marks and again and name == "count"):
-                    held.append((printable(f"{lead}{name}{of}"), draw, place, again, 0))
-    held = held[:MAX_SHOWN]
-    size = len(held)
-    found = np.zeros((size, size))
-    for i, (_, one, a, first, left) in enumerate(held):
-        for j, (_, other, b, second, right) in enumerate(held):
-            found[i, j] = tie.covariance_of(one, other, first == second, (left, right))[a, b]
+    held = [each for slot in plan.slots for i in slot.queries if plan.queries[i].tie is tie
+            for each in _held(slot, i, plan.queries[i])][:MAX_SHOWN]  # fmt: skip
+    found = np.zeros((len(held), len(held)))
+    for i, one in enumerate(held):
+        for j, other in enumerate(held):
+            weights = (one.weight, other.weight)
+            found[i, j] = tie.covariance_of(one.query, other.query, one.again == other.again, weights)[one.at, other.at]
     scale = np.sqrt(np.diag(found))
-    return [name for name, *_ in held], found / np.outer(scale, scale)
+    return [each.name for each in held], found / np.outer(scale, scale)
+
+
+class _Held(NamedTuple):
+    """An answer in the picture: its noise in its query, whether of another group, and which weight its group has."""
+
+    name: str
+    query: Query
+    at: int
+    again: bool = False
+    weight: int = 0
+
+
+def _held(slot: Slot, i: int, query: Query) -> list[_Held]:
+    """The answers of a query that a question shows: of one group and of another, or of one of each weight."""
+    block = query.block
+    shown, count = slot.piece_of(i).chosen(block.answers)
+    marks = free_marks(block.domain) is not None  # one cell stands for all
+    named = [("one value", 0)] if marks else [(block.answers.names[j], j) for j in shown]
+    if count:
+        named.append(("count", 1 if marks else block.shape.features.shape[0] - 1))
+    if query.by_weight and query.groups is not None:
+        of = [(f" (weight {weight:.3g})", False, at) for at, (weight, _) in enumerate(query.groups.classes)]
+    elif query.groups is not None or marks:
+        of = [("" if marks else " (one)", False, 0), (" (another)", True, 0)]
+    else:
+        of = [("", False, 0)]
+    lead = f"{slot.name}: " if slot.name else ""
+    return [
+        _Held(printable(f"{lead}{name}{words}"), query, at, again, weight)
+        for words, again, weight in of
+        for name, at in named
+        if not (marks and again and name == "count")
+    ]
 
 
 def sharing_spec(plan: Plan, tie: AnyTie) -> Spec:

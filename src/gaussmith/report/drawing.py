@@ -112,18 +112,11 @@ def _rows(layer: Spec) -> list[Spec]:
 
 
 def _scale(channel: str, layers: Sequence[Spec], page: _Drawing) -> _Linear | dict[Any, float]:
-    told = [layer["encoding"][channel] for layer in layers if "field" in layer["encoding"].get(channel, {})]
+    told = _told(channel, layers)
     kinds = {each.get("type") for each in told}
     size = page.width if channel == "x" else page.height
-    if kinds <= {"ordinal", "nominal"} and kinds:
-        values = list(dict.fromkeys(row[each["field"]] for layer in layers for each in _fields(layer, channel)
-                                    for row in layer["rows"]))  # fmt: skip
-        order = [each["sort"] for each in told if each.get("sort") is not None]
-        if kinds == {"ordinal"}:
-            values.sort()
-        elif order:
-            values = [value for value in order[0] if value in values]
-        return {value: (i + 0.5) * size / len(values) for i, value in enumerate(values)}
+    if kinds in ({"ordinal"}, {"nominal"}):
+        return _places(channel, layers, size)
     if kinds != {"quantitative"}:
         raise NotDrawn("a scale")
     settings: Spec = {}
@@ -136,6 +129,21 @@ def _scale(channel: str, layers: Sequence[Spec], page: _Drawing) -> _Linear | di
         step = _step(low, high, 10)
         low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return _Linear(float(low), float(high), *((0.0, size) if channel == "x" else (size, 0.0)))
+
+
+def _told(channel: str, layers: Sequence[Spec]) -> list[Spec]:
+    """What the layers say of a channel that shows a field."""
+    return [layer["encoding"][channel] for layer in layers if "field" in layer["encoding"].get(channel, {})]
+
+
+def _places(channel: str, layers: Sequence[Spec], size: float) -> dict[Any, float]:
+    """Where each row, or each name, is: numbers of rows in their order, names in that of the specification."""
+    values = list(dict.fromkeys(row[each["field"]] for layer in layers for each in _fields(layer, channel)
+                                for row in layer["rows"]))  # fmt: skip
+    told = _told(channel, layers)
+    order = next((each["sort"] for each in told if each.get("sort") is not None), values)
+    values = sorted(values) if told[0]["type"] == "ordinal" else [value for value in order if value in values]
+    return {value: (i + 0.5) * size / len(values) for i, value in enumerate(values)}
 
 
 def _fields(layer: Spec, channel: str) -> list[Spec]:
@@ -163,7 +171,7 @@ def _step(low: float, high: float, count: int) -> float:
 
 
 def _axis(page: _Drawing, channel: str, layers: Sequence[Spec], scale: _Linear | dict[Any, float], style: Spec) -> None:
-    told = [layer["encoding"][channel] for layer in layers if "field" in layer["encoding"].get(channel, {})]
+    told = _told(channel, layers)
     axes = [each["axis"] for each in told if "axis" in each]
     if None in axes or not told:
         return
@@ -172,40 +180,46 @@ def _axis(page: _Drawing, channel: str, layers: Sequence[Spec], scale: _Linear |
         axis |= each
     if not set(axis) <= _AXIS or "title" not in axis:  # an axis without a title would be named by its field
         raise NotDrawn("an axis")
-    line, soft = style["domainColor"], style["labelColor"]
+    line, across = style["domainColor"], channel == "x"
     if isinstance(scale, dict):
         for value, at in scale.items():
-            if channel == "x":
-                page.text(at, page.height + 14, str(value), soft)
-            else:
-                page.text(-7, at + 4, str(value), soft, "end")
-        if channel == "y" and axis.get("domain", True):
+            x, y, anchor = (at, page.height + 14, "middle") if across else (-7.0, at + 4, "end")
+            page.text(x, y, str(value), style["labelColor"], anchor)
+        if not across and axis.get("domain", True):
             page.add("line", x1=0.5, x2=0.5, y1=0, y2=page.height, stroke=line)
         return
-    size = page.width if channel == "x" else page.height
-    step = _step(scale.low, scale.high, axis.get("tickCount", min(10, math.ceil(size / 40))))
-    step = max(step, axis.get("tickMinStep", 0.0))
-    first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
-    across = channel == "x"
-    for value in axis.get("values", [i * step for i in range(first, last + 1)]):
-        at = round(scale.at(value)) + 0.5
-        words = _spelled(value, min(step, 1.0) if "values" in axis else step, axis.get("format", ",~r"))
-        if across:
-            if axis.get("grid", True):
-                page.add("line", x1=at, x2=at, y1=0.5, y2=page.height + 0.5, stroke=line)
-            page.add("line", x1=at, x2=at, y1=page.height + 0.5, y2=page.height + 5.5, stroke=line)
-            page.text(at, page.height + 16.5, words, soft)
-        else:
-            if axis.get("grid", True):
-                page.add("line", x1=0.5, x2=page.width + 0.5, y1=at, y2=at, stroke=line)
-            page.add("line", x1=-4.5, x2=0.5, y1=at, y2=at, stroke=line)
-            page.text(-7, at + 4, words, soft, "end")
+    for value, words in _ticks(scale, axis, page.width if across else page.height):
+        _tick(page, round(scale.at(value)) + 0.5, words, style, across, axis.get("grid", True))
     if across:
         page.add("line", x1=0, x2=page.width, y1=page.height + 0.5, y2=page.height + 0.5, stroke=line)
     else:
         page.add("line", x1=0.5, x2=0.5, y1=0, y2=page.height, stroke=line)
     if axis.get("title"):
         _title(page, str(axis["title"]), style["titleColor"], across)
+
+
+def _ticks(scale: _Linear, axis: Spec, size: float) -> list[tuple[float, str]]:
+    """The numbers of an axis and how they are spelled."""
+    step = _step(scale.low, scale.high, axis.get("tickCount", min(10, math.ceil(size / 40))))
+    step = max(step, axis.get("tickMinStep", 0.0))
+    first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
+    values = axis.get("values", [i * step for i in range(first, last + 1)])
+    fine = min(step, 1.0) if "values" in axis else step
+    return [(value, _spelled(value, fine, axis.get("format", ",~r"))) for value in values]
+
+
+def _tick(page: _Drawing, at: float, words: str, style: Spec, across: bool, grid: bool) -> None:
+    line, bottom = style["domainColor"], page.height + 0.5
+    if across:
+        if grid:
+            page.add("line", x1=at, x2=at, y1=0.5, y2=bottom, stroke=line)
+        page.add("line", x1=at, x2=at, y1=bottom, y2=page.height + 5.5, stroke=line)
+        page.text(at, page.height + 16.5, words, style["labelColor"])
+    else:
+        if grid:
+            page.add("line", x1=0.5, x2=page.width + 0.5, y1=at, y2=at, stroke=line)
+        page.add("line", x1=-4.5, x2=0.5, y1=at, y2=at, stroke=line)
+        page.text(-7, at + 4, words, style["labelColor"], "end")
 
 
 def _title(page: _Drawing, words: str, fill: str, across: bool) -> None:

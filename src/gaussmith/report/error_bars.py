@@ -75,18 +75,18 @@ def error_bars(rows: Sequence[Row], among: Sequence[Row] | None = None) -> str:
 def interval_specs(rows: Sequence[Row], among: Sequence[Row] | None = None) -> list[Spec]:
     """A chart for each scale. With groups: one for each answer, a row per group. Public answers have no noise."""
     shown = {id(row) for row in rows}
-    noisy = [row for row in (rows if among is None else among) if row["status"] != EXACT]
     panels: dict[str, list[Row]] = {}
-    for row in noisy:
-        panels.setdefault(_family(row), []).append(row)
-    keyed = any(_keys(row) for row in noisy)
+    for row in rows if among is None else among:
+        if row["status"] != EXACT:
+            panels.setdefault(_family(row), []).append(row)
+    keyed = any(_keys(row) for panel in panels.values() for row in panel)
     shared = list(panels.values()) if keyed else _of_one_scale(list(panels.values()))
     width = NARROW if not keyed else WIDTH if len(shared) == 1 else _WIDTH
-    pages = [
-        ([row for row in panel if id(row) in shown], _domain([e for row in panel for e in _ends(row)]))
-        for panel in shared
-    ]
-    return [_panel(panel, width, ends) for panel, ends in pages if panel]
+    found = []
+    for panel in shared:
+        if page := [row for row in panel if id(row) in shown]:
+            found.append(_panel(page, width, _domain([end for row in panel for end in _ends(row)])))
+    return found
 
 
 def caption_of(rows: Sequence[Row]) -> str:
@@ -142,10 +142,8 @@ def _panel(panel: Sequence[Row], width: int, ends_of_axis: tuple[float, float]) 
     title = short(next(iter(families))) if len(families) == 1 else "released value"
     values: list[Spec] = []
     for i, row in enumerate(panel):
-        cell = str(row["answer"])
-        if len(families) == 1:
-            cell = " · ".join(part.partition("=")[2] for part in _NEXT_COLUMN.split(cell)).removesuffix(SHARE)
-        label = " · ".join([*_keys(row), *([cell or str(row["answer"])] if len(names) > 1 else [])])
+        named = [_cell(row) if len(families) == 1 else str(row["answer"])] if len(names) > 1 else []
+        label = " · ".join([*_keys(row), *named])
         drawn: Spec = {"row": i, "label": "" if alone else short(label), "text": "unknown"}
         if ends := _ends(row):
             low, value, high = ends
@@ -153,26 +151,36 @@ def _panel(panel: Sequence[Row], width: int, ends_of_axis: tuple[float, float]) 
             text = rounded(value, row["standard_error"]).replace("-", "−")
             drawn |= {"low": low, "high": high, "value": value, "near": near, "text": text}
         values.append(drawn)
-    low, high = ends_of_axis
-    most = max(abs(low), abs(high))
-    x: Spec = {"type": "quantitative", "scale": {"domain": [low, high], "nice": False}}
+    most = max(map(abs, ends_of_axis))
     axis = {"title": title, "tickCount": 3 if most >= 1e3 else 4, "format": "~s" if most >= 1e4 else ",~r"}
-    bar = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    x: Spec = {"type": "quantitative", "scale": {"domain": [*ends_of_axis], "nice": False}}
     lead = {"y": row_axis(), "x": {"field": "value", **x}, "x2": {"field": "near"}}
     return {
         **chart(width, len(values) * _HEIGHT),
         "data": {"values": values},
         "layer": [
             {"mark": {"type": "rule", "color": OURS, "strokeWidth": 1}, "encoding": lead},
-            {"mark": {"type": "rule", "color": OURS, "strokeWidth": 2.5, "strokeCap": "round"}, "encoding": bar},
-            {
-                "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 38, "opacity": 1},
-                "encoding": {"y": row_axis(), "x": {"field": "value", **x}},
-            },
+            *_bars(x, axis, 2.5, 38),
             text_layer("text", {"value": width + 10}, align="left", color=SOFT),
             text_layer("label", {"value": -10}, align="right", color=INK),
         ],
     }
+
+
+def _cell(row: Row) -> str:
+    """The name of an answer without its columns, where it is a cell."""
+    name = str(row["answer"])
+    return " · ".join(part.partition("=")[2] for part in _NEXT_COLUMN.split(name)).removesuffix(SHARE) or name
+
+
+def _bars(x: Spec, axis: Spec, stroke: float, size: int) -> list[Spec]:
+    """A bar for each interval, and a dot for each value."""
+    bar = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    dot = {"y": row_axis(), "x": {"field": "value", **x}}
+    return [
+        {"mark": {"type": "rule", "color": OURS, "strokeWidth": stroke, "strokeCap": "round"}, "encoding": bar},
+        {"mark": {"type": "point", "color": OURS, "fill": OURS, "size": size, "opacity": 1}, "encoding": dot},
+    ]
 
 
 def _domain(ends: Sequence[float]) -> tuple[float, float]:
@@ -197,21 +205,20 @@ COEFFICIENTS_CAPTION = (
 
 def coefficient_spec(release: Release) -> Spec | None:
     """The plot of all slopes of a release; None where there are none."""
+    answers = [each for piece in release.pieces for each in piece.block.answers.statistics]
+    slopes = [each for each in answers if isinstance(each, Slopes) and not isinstance(each, Intercepts)]
     scales: dict[str, float] = {}
-    for piece in release.pieces:
-        for each in piece.block.answers.statistics:
-            if isinstance(each, Slopes) and not isinstance(each, Intercepts):
-                scales |= dict(zip(each.names, 100 * each.halves[:, 1] / each.halves[:, 0], strict=True))
+    for each in slopes:
+        scales |= dict(zip(each.names, 100 * each.halves[:, 1] / each.halves[:, 0], strict=True))
     rows: list[Spec] = []
     for row in release.rows():
         scale = scales.get(row["answer"])
         if scale is None or not np.isfinite([row["lower"], row["upper"], row["value"]]).all():
             continue
-        keys = [str(value) for name, value in row.items() if name not in FIXED and value is not None]
         low, value, high = (row[name] * scale for name in ("lower", "value", "upper"))
         half = (high - low) / 2
         text = f"{rounded(value, half)} ± {rounded(half, half)} %"
-        named = " · ".join((*keys, row["answer"]))
+        named = " · ".join((*_keys(row), row["answer"]))
         rows.append({"answer": short(named), "low": low, "high": high, "value": value, "text": text})
     if not rows:
         return None
@@ -220,17 +227,12 @@ def coefficient_spec(release: Release) -> Spec | None:
     room = 0.05 * (max(ends) - min(ends))
     x = {"type": "quantitative", "scale": {"domain": [min(ends) - room, max(ends) + room], "nice": False}}
     axis = {"title": "percent of the explained column's range", "tickCount": 5, "format": ",~r"}
-    bars = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
     zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": LINE, "strokeWidth": 2}}
     return {
         **named_rows(rows, NARROW),
         "layer": [
             {**zero, "encoding": {"x": {"field": "zero", **x}}},
-            {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
-            {
-                "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
-                "encoding": {"y": row_axis(), "x": {"field": "value", **x}},
-            },
+            *_bars(x, axis, 3, 55),
             text_layer("text", {"value": NARROW + 10}, align="left", color=SOFT),
             text_layer("answer", {"value": -10}, align="right", color=INK),
         ],

@@ -54,6 +54,29 @@ def statement_notes(plan: Plan) -> list[str]:
     return [statement(plan), *told]
 
 
+def percent_up(chance: float) -> str:
+    """A chance in percent, to three digits, rounded up.
+
+    >>> percent_up(0.5471056), percent_up(0.9999)
+    ('54.8 %', '100 %')
+    """
+    return f"{math.ceil(1000 * chance * (1 - 2.0**-50)) / 10:g} %"
+
+
+def guess_of(plan: Plan) -> str:
+    """How often somebody can guess right, at most, whether a person is in the table; κ of found keys has its part.
+
+    >>> import gaussmith as gm
+    >>> guess_of(gm.plan(gm.Records(), gm.Guarantee(epsilon=1), count=True))
+    'guessing whether a person is in the table is right at most 73.2 % of the time'
+    """
+    chance = plan.guarantee.guess_bound
+    if plan.pays_for_keys:
+        kappa = kappa_of(plan)
+        chance = (1 + kappa + (1 - kappa) * (2 * plan.spends.guess_bound - 1)) / 2
+    return f"guessing whether a person is in the table is right at most {percent_up(chance)} of the time"
+
+
 def promise(plan: Plan) -> str:
     """What the guarantee means for one person, in plain words; with found keys κ has its part in it."""
     g = plan.guarantee

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.checks import CONFIDENCE, PERCENT
-from gaussmith.domains.domain import rows_coordinate
+from gaussmith.domains.domain import BoundsTable, rows_coordinate
 from gaussmith.domains.features import MEAN, OWN_MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, counted, printable
@@ -45,7 +45,7 @@ from gaussmith.report.drawing import draw
 from gaussmith.report.error_bars import COEFFICIENTS_CAPTION as COEFFICIENTS
 from gaussmith.report.error_bars import coefficient_spec, error_bars
 from gaussmith.report.keys import kappa_of, promise, shown_chart, statement_notes
-from gaussmith.report.plans import noise_names
+from gaussmith.report.plans import noise_names, share_of
 from gaussmith.report.releases import MADE_UP, RELEASE_HEADER, shown_rows
 from gaussmith.report.reviewers import (
     PERSON,
@@ -70,6 +70,7 @@ from gaussmith.report.tables import (
     describe_spectrum,
     figure,
     html_table,
+    parameter_of,
     rounded,
 )
 
@@ -176,44 +177,44 @@ def _noise(
     block: Block, comparisons: Sequence[ComparedStrategies], several: bool, query_of: Query, of_groups: bool = False
 ) -> str:
     """Errors beside the standard Gaussian's; `several` noises share the guarantee."""
-    groups = query_of if of_groups else None
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
-    rows = []
+    rows, shares = [], []
     for c in known[:MAX_ROWS]:
-        over = " / n" if c.mean and groups is not None else ""  # every group has its own n
+        over = " / n" if c.mean and of_groups else ""  # every group has its own n
         errors = [f"{rounded(error, c.error)}{over}" for error in (c.error, c.standard or 0.0)]
         rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
-    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
+        shares += [] if c.share is None else [c.share]
     table = paged_table(["answer", "± error", "standard Gaussian", "ratio"], rows)
     if max(len(known), len(block.answers)) > MAX_ROWS:
         table += f"<p>Compared: the first {MAX_ROWS} answers.</p>"
-    shares = [c.share for c in known[:MAX_ROWS] if c.share is not None]
-    lead = _lead(shares)
-    worse = WORSE if max(shares) > 1.005 else ""
-    together = block.whole is not None or block.tie is not None
-    what = "the plan of all questions that were planned together" if together else "the plan"
-    inside = query_of.is_planned_inside
-    best = ""
-    if block.is_bound_quick:
-        best = describe_factor(query_of.optimality) if inside else describe_optimality(block)
-    shared = groups is not None and groups.is_shared and not inside
-    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
-    where = where if block.lender is None else ""
-    judged = f"{what} is {prose(where + best)}" if best else ON_REQUEST
+    if of_groups and block.answers.any_divided:
+        table += f"<p>{prose('; '.join(describe_divided(block)))}.</p>"
+    if block.answers.any_inverted:
+        table += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>"
     caption = "Blue: this release. Grey: the standard Gaussian mechanism."
     caption += f" The first {MAX_BARS} of the table." if len(rows) > MAX_BARS else ""
-    bars = figure_with(draw(noise_spec(known), label), caption)
-    over_n = groups is not None and block.answers.any_divided
-    divided = f"<p>{prose('; '.join(describe_divided(block)))}.</p>" if over_n else ""
-    divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
+    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     return (
-        f"<p>{prose(lead)}, at the same guarantee; {judged}. "
+        f"<p>{prose(_lead(shares))}, at the same guarantee; {_judged(block, query_of, several, of_groups)}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight."
-        f"{worse}</p>\n"
-        f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
+        f"{WORSE if max(shares) > 1.005 else ''}</p>\n"
+        f'<div class="fit">\n<div>{table}</div>\n{figure_with(draw(noise_spec(known), label), caption)}\n</div>'
     )
+
+
+def _judged(block: Block, query: Query, several: bool, of_groups: bool) -> str:
+    """How close a plan is to the best noise there is, or where that is told."""
+    if not block.is_bound_quick:
+        return ON_REQUEST
+    together = block.whole is not None or block.tie is not None
+    what = "the plan of all questions that were planned together" if together else "the plan"
+    inside = query.is_planned_inside
+    best = describe_factor(query.optimality) if inside else describe_optimality(block)
+    shared = of_groups and query.is_shared and not inside
+    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
+    return f"{what} is {prose(best if block.lender is not None else where + best)}"
 
 
 def _lead(shares: Sequence[float]) -> str:
@@ -235,7 +236,7 @@ def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD
     if draws_line(block, columns):
         return _line_section(block, who)
     names = [printable(name) for name in drawn_names(block, columns)]
-    times = figure(1 / block.guarantee.mu, 2)
+    times = figure(block.noise_scale, 2)
     of = " and ".join(f"<b>{html.escape(name)}</b>" for name in names)
     label = (
         f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
@@ -426,41 +427,57 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     said = release.notes() or [release.pieces[0].block.domain.words.person]
     people = ("people", "People, rows and limits", listed(said))
     answers = ("answers", "Answers", _answers(release))
-    told = (
-        [("told", "What this means", listed([*diagnosis_sentences(release), *diagnosis_legend(release)]))]
-        if is_diagnosis(release.plan)
-        else []
-    )
     pieces = [piece for piece in release.pieces if not piece.plan.query.is_public]
     if not pieces:
         return [answers, people]
-    drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
-    asking = [piece for piece in pieces if not _is_count(piece.block)] or pieces[:1]
-    bounds = dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in asking)
-    pictures = "".join(figure_with(draw(spec, told), told) for spec, told in cell_pictures(release))
-    return [
-        *told,
+    told = [*diagnosis_sentences(release), *diagnosis_legend(release)] if is_diagnosis(release.plan) else []
+    pictures = "".join(figure_with(draw(spec, caption), caption) for spec, caption in cell_pictures(release))
+    sections = [
+        ("told", "What this means", listed(told) if told else ""),
         answers,
         people,
-        ("bounds", "Bounds and missing values", "".join(bounds)),
+        ("bounds", "Bounds and missing values", _bounds_of(pieces)),
         ("covers", "What the intervals cover", _covers(release)),
-        *_keys(release.plan),
-        *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
-        ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
-        ("shape", "The shape of the noise", shape_section(drawn.block, columns, who_of([drawn.row_rule]))),
+        ("keys", "Which groups are shown", _keys(release.plan)),
+        ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>' if pictures else ""),
+        *_noises(release, pieces, columns),
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.plan.query, piece.block) for piece in pieces))),
+    ]
+    return [each for each in sections if each[2]]
+
+
+def _noises(release: Release, pieces: Sequence[Release], columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """The noise beside the standard Gaussian's, and its shape; of pure noise its law."""
+    if release.plan.guarantee.is_pure:
+        laws = dict.fromkeys(describe_optimality(piece.block) for piece in release.plan.pieces)
+        told = (f"<p>The noise is {prose(law)}, exact on integers.</p>" for law in laws)
+        return [("noise", "The noise", "".join(told))]
+    return [
+        ("noise", "Noise compared with the standard Gaussian", compared_section(release)),
+        ("shape", "The shape of the noise", _shape_of(pieces, columns)),
     ]
 
 
-def _keys(plan: Plan) -> list[tuple[str, str, str]]:
-    """Of found keys, how often a group is shown."""
+def _bounds_of(pieces: Sequence[Release]) -> str:
+    """The bounds of all pieces that ask for more than a number of records, each table once."""
+    asking = [piece for piece in pieces if not _is_count(piece.block)] or pieces[:1]
+    return "".join(dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in asking))
+
+
+def _shape_of(pieces: Sequence[Release], columns: Sequence[str] | None) -> str:
+    """The noise of the first piece that has these columns."""
+    drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
+    return shape_section(drawn.block, columns, who_of([drawn.row_rule]))
+
+
+def _keys(plan: Plan) -> str:
+    """Of found keys, how often a group is shown; empty where none are found."""
     chart = shown_chart(plan)
     if chart is None:
-        return []
+        return ""
     spec, caption, lines = chart
     told = "".join(f"<p>{prose(line)}.</p>" for line in lines)
-    body = f'<div class="fit"><div>{told}</div>{figure_with(draw(spec, caption), caption)}</div>'
-    return [("keys", "Which groups are shown", body)]
+    return f'<div class="fit"><div>{told}</div>{figure_with(draw(spec, caption), caption)}</div>'
 
 
 def _shares(plan: Plan) -> str:
@@ -468,8 +485,8 @@ def _shares(plan: Plan) -> str:
     rows = [
         [
             printable(", ".join(named)),
-            f"{100 * (guarantee.mu / plan.guarantee.mu) ** 2:.3g} %",
-            f"{guarantee.mu:.4g}",
+            f"{100 * share_of(guarantee, plan.guarantee):.3g} %",
+            parameter_of(guarantee).partition("=")[2],
         ]
         for named, guarantee, _ in noise_names(plan)
     ]
@@ -487,7 +504,9 @@ def _header(release: Release) -> str:
     told, _, rest = _of_people(promise(plan), release).partition(". ")
     more = "".join(f"<p>{prose(line)}</p>\n" for line in (rest, *statement_notes(plan)[1:]) if line)
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
-    facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
+    facts = [*((name, f"{value:g}") for name, value in stated)]
+    if not g.is_pure:
+        facts += [("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
     if plan.pays_for_keys:
         facts[-2:] = [("μ of the noise", f"{plan.spends.mu:.4g}"), ("κ of keys", f"{kappa_of(plan):.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{prose(value)}</dd></div>" for name, value in facts)
@@ -591,9 +610,15 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
         return f"<p>{reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"
     if table is None:
         return f"<p>{prose(reading if row_rule is None else _counted(row_rule) or reading)}</p>"
-    units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
-    kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
-    told = [row_rule.missing_rule(*each) for each in row_rule.features] if row_rule is not None else []
+    return _bounds_table(table, places, row_rule)
+
+
+def _bounds_table(table: BoundsTable, places: Sequence[int], row_rule: RowRule | None) -> str:
+    """The bounds of the coordinates at some places, and what is done about missing values."""
+    kinds, told = [], []
+    if row_rule is not None:
+        told = [row_rule.missing_rule(*each) for each in row_rule.features]
+        kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule.unit and not row_rule.person_columns else []
     rows = [
         [
             printable(name),

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import counted, printable
+from gaussmith.notations import setting
 from gaussmith.planning.block import standard_scale
 from gaussmith.planning.joint_people import NAME
+from gaussmith.planning.pure_noise import pure_instead
+from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import protects
-from gaussmith.report.keys import describe_groups, describe_shown, statement, statement_notes
+from gaussmith.report.keys import describe_groups, describe_shown, guess_of, percent_up, statement, statement_notes
 from gaussmith.report.tables import (
     MAX_ROWS,
     N_IS,
@@ -24,11 +27,13 @@ from gaussmith.report.tables import (
     describe_optimality,
     describe_shape,
     explain_choice,
+    figure,
     framed,
     guarantee_notes,
     heading,
     html_table,
     note_lines,
+    parameter_of,
     text_table,
     wrap_notes,
 )
@@ -37,7 +42,6 @@ if TYPE_CHECKING:
     from gaussmith.planning.block import Block
     from gaussmith.planning.plan import Plan, Slot
     from gaussmith.planning.query import AnyTie, Query
-    from gaussmith.privacy.guarantee import Guarantee
 
 
 INDENT = "  "
@@ -56,10 +60,11 @@ def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in
         return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
     common = _Common.of(plan)
     if len(plan) == 1:
-        return "\n".join([_question_text(plan, common, rows, most, rest_in), *wrap_notes(_several(plan))])
+        last = [*_several(plan), guess_of(plan), *describe_instead(plan)]
+        return "\n".join([_question_text(plan, common, rows, most, rest_in), *wrap_notes(last)])
     told = [(q, _question_text(q, common, rows, most, rest_in, 80 - len(INDENT))) for q in plan]
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, INDENT)}\n" for q, text in told]
-    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan)])])
+    return "\n".join([*texts, *wrap_notes([*sharing(plan), *_whole(plan), guess_of(plan), *describe_instead(plan)])])
 
 
 def plan_html(plan: Plan) -> str:
@@ -73,9 +78,9 @@ def plan_body(plan: Plan) -> str:
         return note_lines(stage_notes(plan)) + plan_body(plan.as_guessed)
     common = _Common.of(plan)
     if len(plan) == 1:
-        return _question_html(plan, common) + (note_lines(several) if (several := _several(plan)) else "")
+        return _question_html(plan, common) + note_lines([*_several(plan), guess_of(plan), *describe_instead(plan)])
     tables = [heading(q.questions[0]) + _question_html(q, common) for q in plan]
-    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
+    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan), guess_of(plan), *describe_instead(plan)])
 
 
 def stage_notes(plan: Plan) -> list[str]:
@@ -107,12 +112,19 @@ class _Common:
 def _question_text(plan: Plan, common: _Common, rows: int | None, most: int, rest_in: str, width: int = 80) -> str:
     before, table, notes, after = _told(plan, common, rows, most, rest_in)
     below = wrap_notes([*notes, *after], width)
-    return "\n".join([*wrap_notes(before, width), text_table(PLAN_HEADER, table), *below])
+    return "\n".join([*wrap_notes(before, width), text_table(*_columns(plan, table)), *below])
 
 
 def _question_html(plan: Plan, common: _Common) -> str:
     before, table, notes, after = _told(plan, common, None, MAX_ROWS, REST_IN)
-    return note_lines(before) + html_table(PLAN_HEADER, table, notes, left=1) + note_lines(after)
+    header, rows = _columns(plan, table)
+    return note_lines(before) + html_table(header, rows, notes, left=1) + note_lines(after)
+
+
+def _columns(plan: Plan, table: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and rows; pure noise is not compared with the standard Gaussian's."""
+    kept = 2 if plan.guarantee.is_pure else len(PLAN_HEADER)
+    return PLAN_HEADER[:kept], [row[:kept] for row in table]
 
 
 def _told(
@@ -144,12 +156,19 @@ def _told(
 def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
     """The notes of several pieces: what n is, what is said of some, then of all; relative errors in one line."""
     common = [line for line in told[0] if all(line in lines for lines in told)]
-    own = dict.fromkeys(line for lines in told for line in lines if line not in common)
-    examples = {line.partition(":")[0]: line for line in reversed(own) if line.startswith(N_IS)}  # one is enough
-    relative = [line.partition(": ") for line in own if line.startswith("relative to")]
-    shares = [f"{relative[0][0]}: {', '.join(rest for _, _, rest in relative)}"] if relative else []
-    rest = [line for line in own if not line.startswith(("relative to", N_IS))]
-    return [*reversed(examples.values()), *rest, *shares, *common]
+    examples: dict[str, str] = {}  # one is enough
+    relative: dict[str, list[str]] = {}
+    rest = []
+    for line in dict.fromkeys(line for lines in told for line in lines if line not in common):
+        lead, _, said = line.partition(": ")
+        if line.startswith(N_IS):
+            examples.setdefault(lead, line)
+        elif line.startswith("relative to"):
+            relative.setdefault(lead, []).append(said)
+        else:
+            rest.append(line)
+    shares = [f"{lead}: {', '.join(said)}" for lead, said in relative.items()]
+    return [*examples.values(), *rest, *shares, *common]
 
 
 def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool) -> list[str]:
@@ -169,7 +188,9 @@ def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool
 
 def _whole(plan: Plan) -> list[str]:
     """How close to the limit all queries together are; nothing where a choice is among them."""
-    if (len(plan.provable) == 1 and not plan.ties) or any(query.block.domain.chosen for query in plan.queries):
+    if plan.guarantee.is_pure or any(query.block.domain.chosen for query in plan.queries):
+        return []
+    if len(plan.provable) == 1 and not plan.ties:
         return []
     if len(plan.provable) == 1 and len(plan.ties) == 1:
         (tie,) = plan.ties
@@ -188,7 +209,8 @@ def _several(plan: Plan) -> list[str]:
 def _about(plan: Plan, common: _Common) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
     query = plan.query
-    lead = "" if common.alone or query.tie is not None else "at its share of μ, "
+    part = "at its share of ε, " if query.guarantee.is_pure else "at its share of μ, "
+    lead = "" if common.alone or query.tie is not None else part
     if query.groups is None:
         return [], lead, []
     which = "in each group"
@@ -198,7 +220,7 @@ def _about(plan: Plan, common: _Common) -> tuple[list[str], str, list[str]]:
     if not query.is_shared or query.is_planned_inside:
         return before, lead, []
     after = [f"all groups together: {query.guarantee}", *guarantee_notes(query.guarantee)[1:]]
-    return before, "at its share of μ, ", after
+    return before, part, after
 
 
 def _about_found(plan: Plan) -> tuple[list[str], list[str]]:
@@ -234,6 +256,9 @@ def describe_saving(tie: AnyTie) -> str:
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
+    if plan.guarantee.is_pure:
+        noises = plan.pure_noises
+        return [(_named(plan, n.members), n.queries[0].guarantee, len(n.members) > 1) for n in noises]
     own = [((i,), query.guarantee, False) for i, query in enumerate(plan.queries) if query in plan.untied]
     found = [(_named(plan, members), guarantee, tied) for members, guarantee, tied in own]
     for tie in plan.ties:  # one that nothing is asked of counts everybody for others
@@ -264,8 +289,8 @@ def describe_shares(plan: Plan) -> list[str]:
     lines = []
     for named, guarantee, tied in noise_names(plan):
         together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
-        share = (guarantee.mu / plan.guarantee.mu) ** 2
-        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
+        part = f"{100 * share_of(guarantee, plan.guarantee):.3g} % of the budget ({parameter_of(guarantee)})"
+        lines.append(f"{', '.join(named)}: {together}{part}")
     for tie in plan.ties:
         if tie.lent_to:
             lines.append(
@@ -274,6 +299,30 @@ def describe_shares(plan: Plan) -> list[str]:
             )
     public = [slot.name for slot in plan.slots if all(plan.queries[i].is_public for i in slot.queries)]
     return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
+
+
+def share_of(guarantee: Guarantee, whole: Guarantee) -> float:
+    """The share of μ², or of a pure ε, that a guarantee takes of another."""
+    if whole.is_pure:
+        return float(guarantee.pure_epsilon / whole.pure_epsilon)
+    return (guarantee.mu / whole.mu) ** 2
+
+
+def describe_instead(plan: Plan) -> list[str]:
+    """What pure noise would give under the same (ε, δ), and what it would let be guessed; nothing elsewhere."""
+    if plan.guarantee.epsilon is None or plan.guarantee.is_pure or plan.staging is not None or plan.is_narrowed:
+        return []
+    asked = [plan.queries[i] for i in dict.fromkeys(piece.query for slot in plan.slots for piece in slot.pieces)]
+    pure = pure_instead(asked, plan.guarantee)
+    if pure is None:
+        return []
+    scales = [query.scale if query.place is None else query.place.scale for query in asked]
+    ours = sum(scale * query.total_variance for scale, query in zip(scales, asked, strict=True))
+    theirs = sum(scale * query.total_variance for scale, query in zip(scales, pure, strict=True))
+    ratio = math.sqrt(ours / theirs) if theirs else 1.0
+    told = f"{figure(ratio, 2)} times less error" if ratio > 1 else f"{figure(1 / ratio, 2)} times the error"
+    right = percent_up(Guarantee(epsilon=plan.guarantee.epsilon).guess_bound)
+    return [f"pure noise ({setting('noise', 'pure')}) would give {told}; such a guess would be right up to {right}"]
 
 
 def sharing(plan: Plan) -> list[str]:
@@ -309,6 +358,8 @@ def explain_any_noise(plan: Plan) -> list[str]:
     """How far noise of any other law could go; nothing where that is not proven."""
     from gaussmith.planning.certificate import unbiased_factor
 
+    if plan.guarantee.is_pure:
+        return []
     factor = unbiased_factor(plan)
     if factor is None:
         return []
@@ -320,7 +371,8 @@ def explain_any_noise(plan: Plan) -> list[str]:
 
 def _explain_whole(plan: Plan, of: str) -> list[str]:
     """How close several noises together are to one noise for all; nothing where there is one, or a choice."""
-    if len(plan.provable) == 1 or any(query.block.domain.chosen for query in plan.queries):
+    chooses = any(query.block.domain.chosen for query in plan.queries)
+    if len(plan.provable) == 1 or plan.guarantee.is_pure or chooses:
         return []
     return [
         f"\nAll {of} together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
@@ -379,55 +431,61 @@ def describe_choice(query: Query) -> str:
 
 
 def _explain_query(query: Query) -> str:
-    block = query.block
+    block, groups = query.block, query.groups
     if block.domain.chosen:
-        groups = query.groups
         of = "" if groups is None else f"{counted(groups.size, 'declared group')}, each person in {held(query)}.\n"
         how = f"The noise around it, at μ={block.guarantee.mu:.4g}{'' if groups is None else ' in each group'}:"
         text = f"{of}Protected: {protects(query.neighbours)}. How well: {query.guarantee}.\n{describe_choice(query)}.\n"
         return f"{text}{how}\n{explain_choice(block)}"
     if query.tie is not None:
         text = _explain_tie(query.tie, protects(query.neighbours))
-        if query.groups is None:
+        if groups is None:
             return text
-        declared = counted(query.groups.size, "declared group")
         errors = "their errors are correlated" if query.tie.groups is None else "noise is drawn anew in each"
-        return f"{declared}, a person in {held(query)}; {errors}.\n{text}"
-    finds = query.groups is not None and query.groups.is_found
-    how = f"Noise: μ={block.guarantee.mu:.4g}" if finds else f"How well: {block.guarantee}"
-    judged, inside = "", ""
-    if query.is_planned_inside and not finds:
+        return f"{counted(groups.size, 'declared group')}, a person in {held(query)}; {errors}.\n{text}"
+    text = f"Protected: {protects(query.neighbours)}. {_explain_noise(query)}"
+    if groups is None:
+        return text
+    if groups.is_found:
+        lead = (
+            f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
+            f"{parameter_of(block.guarantee)}, all groups of a person together {parameter_of(query.guarantee)}."
+        )
+        return f"{lead}\nIn each group:\n{text}"
+    lead = (
+        f"{counted(groups.size, 'declared group')}, each person in {held(query)}: "
+        f"each group is planned at {parameter_of(block.guarantee)}, so that together they satisfy {query.guarantee}."
+    )
+    limit = _explain_groups(query) if query.is_shared and not query.guarantee.is_pure else ""
+    return f"{lead}\nIn each group:\n{text}{limit}"
+
+
+def _explain_noise(query: Query) -> str:
+    """How well the noise of a query hides, and why it was chosen."""
+    block, finds = query.block, query.groups is not None and query.groups.is_found
+    if not query.is_planned_inside or finds:
+        how = f"Noise: {parameter_of(block.guarantee)}" if finds else f"How well: {block.guarantee}"
+        return f"{how}.\n{explain_choice(block)}"
+    inside = ""
+    if block.guarantee != query.guarantee:
         what = "its group" if query.groups is not None else "the records that are counted"
         inside = (
-            ""
-            if block.guarantee == query.guarantee
-            else f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
-            f"μ={block.guarantee.mu:.4g} hides this with μ={query.guarantee.mu:.4g}.\n"
+            f"A changed record may also enter or leave {what}: noise that hides one person added or removed with "
+            f"{parameter_of(block.guarantee)} hides this with {parameter_of(query.guarantee)}.\n"
         )
-        how = f"How well: {query.guarantee}"
+    judged = "all groups are judged together"
+    if query.groups is None:
         judged = (
             f"no Gaussian noise with this guarantee can go below {query.lower_bound:.6g}: the plan is "
             f"{describe_factor(query.optimality)}"
         )
-        judged = judged if query.groups is None else "all groups are judged together"
-    text = f"Protected: {protects(query.neighbours)}. {how}.\n{inside}{explain_choice(block, judged)}"
-    if query.groups is None:
-        return text
-    if finds:
-        return (
-            f"{describe_groups(query)}, each person in {held(query)}: each group has noise of "
-            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={query.guarantee.mu:.4g}.\n"
-            f"In each group:\n{text}"
-        )
-    whole = ""
-    if query.is_shared:
-        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
-        whole = (
-            f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
-            f"guarantee can go below {query.lower_bound:.6g}: within a factor {query.optimality:.3g} of this bound."
-        )
+    return f"How well: {query.guarantee}.\n{inside}{explain_choice(block, judged)}"
+
+
+def _explain_groups(query: Query) -> str:
+    """How close the noise of all groups is to the limit."""
+    what = "total" if query.block.problem.features.targets is None else "largest relative to its squared target"
     return (
-        f"{counted(query.groups.size, 'declared group')}, each person in {held(query)}: "
-        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {query.guarantee}.\n"
-        f"In each group:\n{text}{whole}"
+        f"\nAll groups together: the {what} is {query.price:.6g}, and no Gaussian noise with the whole "
+        f"guarantee can go below {query.lower_bound:.6g}: within a factor {query.optimality:.3g} of this bound."
     )

@@ -25,7 +25,7 @@ from gaussmith.releases.table import (
 )
 from gaussmith.releases.table import LUCKY as LUCKY_NOTE
 from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
-from gaussmith.report.keys import statement_notes
+from gaussmith.report.keys import guess_of, statement_notes
 from gaussmith.report.tables import (
     MAX_ROWS,
     decimals,
@@ -81,18 +81,17 @@ def _told(release: Release, what: str, found: Mapping[str, Reason], where: str) 
 def _remedies(release: Release, what: str) -> str:
     """What of this request may be otherwise, the cheapest first."""
     rules = [rule for piece in release.pieces if (rule := piece.own_rule) is not None]
-    tries = ["narrower bounds", "data of more people, or that vary more"] if what == SPREAD else []
-    if any(len(rule.by) > len(rule.found) for rule in rules):
-        tries.append("keys spelt as in the data")
-    if any(rule.where is not None for rule in rules):
-        tries.append("a filter (where) that keeps more rows")
-    if any((rule.rows_per_unit or 1) > 1 for rule in rules):
-        tries.append(f"a smaller {named('rows_per_unit')}")
-        if any(_is_over_rows(rule) for rule in rules):
-            tries.append(setting("mean_of", "units"))
-    if any(rule.by and rule.groups_per_unit > 1 for rule in rules):
-        tries.append(f"a smaller {named('groups_per_unit')}")
-    help = f"What may help: {', '.join([*tries, 'a larger ε'])}."
+    limited = any((rule.rows_per_unit or 1) > 1 for rule in rules)
+    tries = [
+        (what == SPREAD, "narrower bounds, data of more people, or that vary more"),
+        (any(len(rule.by) > len(rule.found) for rule in rules), "keys spelt as in the data"),
+        (any(rule.where is not None for rule in rules), "a filter (where) that keeps more rows"),
+        (limited, f"a smaller {named('rows_per_unit')}"),
+        (limited and any(map(_is_over_rows, rules)), setting("mean_of", "units")),
+        (any(rule.by and rule.groups_per_unit > 1 for rule in rules), f"a smaller {named('groups_per_unit')}"),
+        (True, "a larger ε"),
+    ]
+    help = f"What may help: {', '.join(each for applies, each in tries if applies)}."
     if what != NUMBERS:
         return help
     return f"{help} Texts such as yes and no are no numbers: a column made of a condition has 1 where it holds, else 0."
@@ -220,16 +219,13 @@ def shown_rows(
     columns = release.columns()
     size = len(columns["answer"])
     keys = [name for name in columns if name not in FIXED]
-    answers, shares = len(release.names), share_names(release) if shares_first and release.view.answer is None else []
-    counted = release.plan.pieces[-1].answers.count and release.view.answer is None
+    of_all = release.view.answer is None
+    counted = of_all and release.plan.pieces[-1].answers.count
+    shares = share_names(release) if shares_first and of_all else []
     if shares:
-        asked = set(shares)
-        order = sorted(range(size), key=lambda i: columns["answer"][i] not in asked)
-        first = order[: size // (answers + len(shares)) * len(shares)]
-        cut = first[: len(shares) * max(1, most // len(shares))] if keys else first[:most]
-        shown = order if size <= most else [*cut, *([order[-1]] if counted and not keys else [])]
+        shown = _shares_first(release, columns["answer"], shares, bool(keys), counted, most)
     elif keys:
-        shown = list(range(min(size, answers * max(1, most // answers))))
+        shown = list(range(min(size, _whole_groups(len(release.names), most))))
     else:
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
     rows = [(*(key_text(columns[key][i]) for key in keys), *_row(columns, i)) for i in shown]
@@ -237,6 +233,23 @@ def shown_rows(
     widest = max(marks, default=0)  # digits stay below digits
     rows = [(*row[:-3], row[-3] + " " * (widest - mark), *row[-2:]) for row, mark in zip(rows, marks, strict=True)]
     return [*map(printable, keys), *RELEASE_HEADER], rows, size - len(shown)
+
+
+def _shares_first(
+    release: Release, answers: Sequence[str], shares: Sequence[str], keyed: bool, counted: bool, most: int
+) -> list[int]:
+    """The places of the rows that are shown: shares, then what they are made of where all fit."""
+    asked, size = set(shares), len(answers)
+    order = sorted(range(size), key=lambda i: answers[i] not in asked)
+    if size <= most:
+        return order
+    first = order[: size // (len(release.names) + len(shares)) * len(shares)]
+    return first[: _whole_groups(len(shares), most)] if keyed else [*first[:most], *(order[-1:] if counted else [])]
+
+
+def _whole_groups(answers: int, most: int) -> int:
+    """The rows of as many groups as fit, each with so many answers; of one group at least."""
+    return answers * max(1, most // answers)
 
 
 def key_text(key: Any) -> str:
@@ -287,7 +300,8 @@ def release_notes(release: Release) -> list[str]:
     shown = [piece for piece in release.plan.pieces if not {*release.names}.isdisjoint(piece.names)]
     undeclared = dict.fromkeys(piece.domain.words.undeclared for piece in shown)
     notes += [text for text in undeclared if text]
-    return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
+    stated = [*statement_notes(release.plan), f"protects {release.plan.protects}", guess_of(release.plan)]
+    return [*stated, *notes, *_charged(release)]
 
 
 def _charged(release: Release) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import PERCENT
@@ -38,6 +38,8 @@ def version_of(release: Release) -> str:
 def claim_of(release: Release) -> str:
     """The guarantee of a release as it is cited; with found keys it is never plain μ-GDP."""
     plan, g = release.plan, release.guarantee
+    if g.is_pure:
+        return f"ε-differential privacy with ε = {g.epsilon:g} (δ = 0)"
     if g.epsilon is not None:
         return f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
     if plan.pays_for_keys:
@@ -56,6 +58,11 @@ def sentence_of(release: Release) -> str:
     who = "one person with all of their rows" if is_unit else "one person’s record"
     unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} {who}"
     keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.pays_for_keys else ""
+    if plan.guarantee.is_pure:
+        return (
+            f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is exact on integers, "
+            f"and was added by Gaussmith {version_of(release)}."
+        )
     return (
         f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is Gaussian, exact on "
         f"integers (μ = {plan.spends.mu:.6g}){keys}, and was added by Gaussmith {version_of(release)}."
@@ -64,6 +71,8 @@ def sentence_of(release: Release) -> str:
 
 def adding_up(release: Release) -> str:
     """How several releases about the same people add up."""
+    if release.guarantee.is_pure:
+        return "Always state what ε protects. Several releases about the same people add up: add their ε."
     also = " The κ of found keys add up beside them." if release.plan.pays_for_keys else ""
     return (
         "Always state ε and δ together, and what they protect: one without the other says little. Several releases "
@@ -163,6 +172,8 @@ def neighbours_of(release: Release) -> str:
 def parameters_of(release: Release) -> str:
     """The numbers of the guarantee."""
     g, plan = release.guarantee, release.plan
+    if g.is_pure:
+        return f"{claim_of(release)}. All answers together, not each."
     exact = f"Exactly: μ-Gaussian differential privacy with μ = {plan.spends.mu:.6g} (ρ = {g.rho:.4g})."
     if plan.pays_for_keys:
         exact = f"Of this, κ = {kappa_of(plan):.4g} for keys found in the data, and Gaussian noise of μ = "
@@ -178,9 +189,12 @@ def composition_of(release: Release) -> str:
             "This release was not charged to a ledger. What other releases about the same people took is not counted "
             "here: add the squares of their μ to that of this one."
         )
-    total = f"μ = {standing['mu']:.6g}"
-    if standing["epsilon"] is not None:
-        total += f", that is ε = {standing['epsilon']:.4g} at δ = {standing['budget']['delta']:g}"
+    pure, delta = standing.get("pure_epsilon", 0.0), standing["budget"].get("delta")
+    taken = [f"ε = {pure:.4g} of pure noise"] if pure else []
+    taken += [f"μ = {standing['mu']:.6g}"] if standing["mu"] or not pure else []
+    total = " and ".join(taken)
+    if standing["epsilon"] is not None and delta is not None:
+        total += f", that is ε = {standing['epsilon']:.4g} at δ = {delta:g}"
     if standing["keys_delta"]:
         total += f" (of δ, {standing['keys_delta']:.4g} for keys found in the data and for releases of other tools)"
     budget = standing["budget"]
@@ -190,7 +204,7 @@ def composition_of(release: Release) -> str:
     so_far = f"It took {total}" if count == 1 else f"All {count:,} together: {total}"
     return (
         f"This is charge {count:,} of its ledger{which}. {so_far}. The ledger refuses what would exceed {limit}. "
-        "Squares of μ add up, and κ adds up beside them."
+        "Squares of μ add up, and κ adds up beside them" + (", and so does the ε of pure noise." if pure else ".")
     )
 
 
@@ -343,22 +357,30 @@ def registry_entry(release: Release, draft: bool = False) -> dict[str, Any]:
         "data_product_region": first["region"],
         "description": first["description"],
         "publication_date": first["published"],
-        **({"data_product_sector": about.sector.capitalize()} if about.sector else {}),
+        "data_product_sector": about.sector.capitalize(),
     }
     contact = f"Contact: {about.contact}" if about.contact else ""
     period = " to ".join(filter(None, (about.data_from, about.data_until)))
-    notes = "\n\n".join(filter(None, (about.notes, contact, f"Data of {period}." if period else "")))
     administrative = {
-        **({"sources": "\n".join(f"- {source}" for source in about.sources)} if about.sources else {}),
-        **({"notes": notes} if notes else {}),
+        "sources": "\n".join(f"- {source}" for source in about.sources),
+        "notes": "\n\n".join(filter(None, (about.notes, contact, f"Data of {period}." if period else ""))),
         "registry_authors": list(about.authors) or curators,
     }
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "_", first["name"].lower()).strip("_") or "release",
         "status": "Draft",
         "tier": _tier(about, missing),
-        "deployment": {"basic": basic, **_protection(release, about), "administrative": administrative},
+        "deployment": {
+            "basic": _known(basic),
+            **_protection(release, about),
+            "administrative": _known(administrative),
+        },
     }
+
+
+def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of which something is said."""
+    return {name: said for name, said in fields.items() if said}
 
 
 def _tier(about: About, missing: list[str]) -> int:
@@ -369,17 +391,9 @@ def _tier(about: About, missing: list[str]) -> int:
 
 def _protection(release: Release, about: About) -> dict[str, Any]:
     """The second and third tier: what is protected, how well, by whom and by what."""
-    g = release.guarantee
-    variant, parameters = "Custom", {}
-    if g.epsilon is not None and g.delta is not None:
-        variant, parameters = "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
-    elif g.stated_rho is not None and not release.plan.pays_for_keys:
-        variant, parameters = "Zero-concentrated DP", {"rho": g.rho}
-    why = [
-        f"{title}: {text}"
-        for title, text in (("Guarantee", about.rationale_epsilon), ("Bounds and limits", about.rationale_bounds))
-        if text
-    ]
+    variant, parameters = _variant(release)
+    why = _known({"Guarantee": about.rationale_epsilon, "Bounds and limits": about.rationale_bounds})
+    made = (mechanism_of(release), f"Made by {software_of(release)}.", about.security)
     model = {
         "model_name": (about.deployment_model or "central").capitalize(),
         "actors": about.actors,
@@ -389,10 +403,8 @@ def _protection(release: Release, about: About) -> dict[str, Any]:
     }
     implementation = {
         "preprocessing_and_hyperparameter_tuning": about.preprocessing,
-        "mechanisms": "\n".join(
-            f"- {line}" for line in (mechanism_of(release), f"Made by {software_of(release)}.", about.security) if line
-        ),
-        "justification": "\n\n".join(why),
+        "mechanisms": "\n".join(f"- {line}" for line in made if line),
+        "justification": "\n\n".join(f"{title}: {text}" for title, text in why.items()),
     }
     released = (
         about.post_processing or "None: the answers are shown as they were released; intervals are cut to bounds."
@@ -403,13 +415,25 @@ def _protection(release: Release, about: About) -> dict[str, Any]:
             "data_domain": "Every table with these columns; values beyond the bounds are clipped to them.",
             "unprotected_quantities": "\n".join(f"- {line}" for line in unprotected_of(release)),
         },
-        "privacy_loss": {
+        "privacy_loss": _known({
             "privacy_unit": unit_of(release),
             "privacy_unit_details": neighbours_of(release),
-            **({"privacy_parameters": parameters} if parameters else {}),
+            "privacy_parameters": parameters,
             "privacy_parameters_details": parameters_of(release),
-        },
-        "deployment_model": {name: text for name, text in model.items() if text},
+        }),
+        "deployment_model": _known(model),
         "accounting": {"post_processing": released, "composition": composition_of(release)},
-        "implementation": {name: text for name, text in implementation.items() if text},
-    }
+        "implementation": _known(implementation),
+    }  # fmt: skip
+
+
+def _variant(release: Release) -> tuple[str, dict[str, float]]:
+    """How the registry calls the guarantee, and the numbers that it has for it."""
+    g = release.guarantee
+    if g.is_pure and g.epsilon is not None:
+        return "Pure DP", {"epsilon": g.epsilon}
+    if g.epsilon is not None and g.delta is not None:
+        return "Approximate DP", {"epsilon": g.epsilon, "delta": g.delta}
+    if g.stated_rho is not None and not release.plan.pays_for_keys:
+        return "Zero-concentrated DP", {"rho": g.rho}
+    return "Custom", {}

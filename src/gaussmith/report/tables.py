@@ -163,8 +163,13 @@ def describe_optimality(block: Block) -> str:
     """
     if block.lender is not None:
         return "judged with all answers together"
+    if block.drawn is not None:
+        return PURE_LAWS[block.drawn.norm]
     return describe_factor(block.optimality)
 
+
+PURE_LAWS = {"1": "two-sided geometric (Laplace)", "max": "uniform in a cube of random size"}
+"""What is said of noise of a pure ε, whose least size is not known."""
 
 ON_REQUEST = "certificate on request: plan.optimality, or gaussmith plan --certificate FILE"
 """What is said instead where the lower bound would take longer than the plan."""
@@ -222,9 +227,8 @@ def describe_gain(block: Block) -> str:
 
 def explain_choice(block: Block, judged: str = "") -> str:
     """What was chosen, what the alternatives would have cost, and why; how good it is may be `judged` elsewhere."""
-    what = "total squared error"
-    if block.problem.features.targets is not None:
-        what = "largest squared error, relative to its squared target,"
+    worst = block.problem.features.targets is not None
+    what = "largest squared error, relative to its squared target," if worst else "total squared error"
     judged = judged or f"{_describe_bound(block)}: the plan is {describe_optimality(block)}"
     if block.lender is not None:
         judged = f"it is {describe_optimality(block)}"
@@ -237,23 +241,28 @@ def explain_choice(block: Block, judged: str = "") -> str:
         for name, price in sorted(block.alternatives, key=lambda pair: pair[1]):
             times = price * block.noise_scale**2 / block.price
             lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
+    table = block.domain.bounds_table(block.problem, (), block.substitutes)
+    lines += [_read_from(block), "" if table is None else table.expected]
+    if block.problem.features.is_linear or not has_standard_shape(block.problem):
+        lines.append(describe_spectrum(block))
+    lines.append("The choice used the bounds and the guarantee, never the data.")
+    return "\n".join(filter(None, lines))
+
+
+def _read_from(block: Block) -> str:
+    """How moments and means are read from noisy sums; empty where there are none."""
     if block.domain.has_products:
-        lines.append(
+        return (
             "Answers are read from noisy sums, squares and products of distances from the middle of the bounds, and "
             "the number of records."
         )
-    elif block.answers.any_divided:
-        public = block.public_count and not block.answers.over_rows
-        lines.append(
-            "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
-            f"{'public' if public else 'noisy'} number of {counted_in(block)}."
-        )
-    table = block.domain.bounds_table(block.problem, (), block.substitutes)
-    lines += [table.expected] if table is not None and table.expected else []
-    if block.problem.features.is_linear or not has_standard_shape(block.problem):
-        lines += [text for text in (describe_spectrum(block),) if text]
-    lines.append("The choice used the bounds and the guarantee, never the data.")
-    return "\n".join(lines)
+    if not block.answers.any_divided:
+        return ""
+    number = "public" if block.public_count and not block.answers.over_rows else "noisy"
+    return (
+        f"A mean is the noisy sum of distances from the middle of the bounds, divided by the {number} number of "
+        f"{counted_in(block)}."
+    )
 
 
 N_IS = "n is the number of "
@@ -298,13 +307,18 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
     delta = guarantee.delta
     large = delta is not None and delta > LARGE_DELTA
     warning = [f"δ = {delta:g} promises little: keep it far below 1 / (number of people)"] if large else []
-    epsilon, mu = guarantee.epsilon, guarantee.mu
-    if epsilon > LARGE_EPSILON if epsilon is not None else mu > LARGE_MU:
-        stated = f"μ = {mu:g}" if epsilon is None else f"ε = {epsilon:g}"
-        right = math.ceil(5000 * (1 + math.erf(mu / math.sqrt(8)))) / 100
+    epsilon = guarantee.epsilon
+    if epsilon > LARGE_EPSILON if epsilon is not None else guarantee.mu > LARGE_MU:
+        stated = f"μ = {guarantee.mu:g}" if epsilon is None else f"ε = {epsilon:g}"
+        right = math.ceil(10000 * guarantee.guess_bound) / 100
         often = f"up to {right:g} % of the time" if right < 100 else "nearly always"
         warning.append(f"{stated} hardly protects: guessing whether a person is in the data may be right {often}")
     return [str(guarantee), *warning]
+
+
+def parameter_of(guarantee: Guarantee) -> str:
+    """What noise is drawn from: μ, or a pure ε."""
+    return f"ε={float(guarantee.pure_epsilon):.4g}" if guarantee.is_pure else f"μ={guarantee.mu:.4g}"
 
 
 def counted_in(block: Block) -> str:
@@ -375,47 +389,47 @@ def block_notes(
 
     How good it is may be `judged` elsewhere, and its `guarantee` be that of all who may enter or leave.
     """
-    notes, of = [], counted_in(block)
+    optimal = "noise of its own, and a noisy number of everybody that other answers use too"
+    if block.lender is None:
+        lead += "planned together, " if block.whole is not None and block.tie is None else ""
+        noise = "the noise is " if block.tie is None else "one noise for everything asked, "
+        optimal = lead + noise + (judged or (describe_optimality(block) if block.is_bound_quick else ON_REQUEST))
+    of_group = [f"noise in each group: {parameter_of(block.guarantee)}"] if finds else []
+    kept = of_group or guarantee_notes(guarantee or block.guarantee)
+    undeclared = [text for text in (block.domain.words.undeclared,) if text]
+    return [*_unit_notes(block, rows), optimal, *kept, f"protects {protected or block.protects}", *undeclared]
+
+
+def _unit_notes(block: Block, rows: int | None) -> list[str]:
+    """What the errors of a block are of, and how large they are in percent."""
+    notes: list[str] = []
     if block.answers.any_divided and rows:
-        notes = [f"means over {counted(rows, of.rstrip('s'))}", *describe_means(block)]
+        notes = [f"means over {counted(rows, counted_in(block).rstrip('s'))}", *describe_means(block)]
     elif block.answers.any_divided:
         notes = describe_divided(block)
     if block.answers.any_inverted:
         notes.append(RANKS)
-    shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
-    if shares and rows is not None:
-        told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"
+    if rows is not None and (shares := _shares(block, rows)):
+        told = ", ".join(f"{printable(name)} ± {share:.3g} %" for name, share in shares[:4])
+        told += ", …" if shares[4:] else ""
         notes.append(f"relative to the largest possible total of {counted(rows, 'record')}: {told}")
-    lead += "planned together, " if block.whole is not None and block.tie is None else ""
-    noise = "the noise is " if block.tie is None else "one noise for everything asked, "
-    judged = judged or (describe_optimality(block) if block.is_bound_quick else ON_REQUEST)
-    optimal = f"{lead}{noise}{judged}"
-    if block.lender is not None:
-        optimal = "noise of its own, and a noisy number of everybody that other answers use too"
-    undeclared = [text for text in (block.domain.words.undeclared,) if text]
-    kept = (
-        [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else guarantee_notes(guarantee or block.guarantee)
-    )
-    return [*notes, optimal, *kept, f"protects {protected or block.protects}", *undeclared]
+    return notes
 
 
 def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
     """The errors of sums and the count in percent of the most that so many records add up to."""
-    answers, index = block.answers, block.problem.features.index
+    answers, features, domain = block.answers, block.problem.features, block.domain
     if answers.over_rows:
         return []  # these rows are not people, whose number is not guessed
-    domain = block.domain
-    largest = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) if isinstance(domain, Box) else None
-    known = largest is not None and not block.problem.features.is_linear
+    known = isinstance(domain, Box) and not features.is_linear
+    largest = np.maximum(np.abs(domain.lower), np.abs(domain.upper)) if isinstance(domain, Box) else np.zeros(0)
     found = []
     for name, lead, plain, error in zip(
         answers.names, answers.leads.tolist(), answers.plain.tolist(), block.standard_errors.tolist(), strict=True
     ):
-        if lead == ONE and plain and error:
-            found.append((name, 100 * error / rows))
-        elif lead != ONE and plain and known:
-            assert largest is not None
-            found.append((name, 100 * float(error / (largest[index[lead]] * rows))))
+        if plain and (error if lead == ONE else known):
+            most = 1.0 if lead == ONE else float(largest[features.index[lead]])
+            found.append((name, 100 * error / (most * rows)))
     return found
 
 
@@ -488,7 +502,8 @@ def guarantee_html(guarantee: Guarantee) -> str:
     """A guarantee in numbers and in plain words."""
     stated = {"ε": guarantee.epsilon, "δ": guarantee.delta}
     rows = [(name, f"{value:.12g}") for name, value in stated.items() if value is not None]
-    rows += [("μ", f"{guarantee.mu:.4g}"), ("ρ", f"{guarantee.rho:.4g}")]
+    if not guarantee.is_pure:
+        rows += [("μ", f"{guarantee.mu:.4g}"), ("ρ", f"{guarantee.rho:.4g}")]
     return framed(html_table(("guarantee", ""), rows, left=1) + paragraph(guarantee.describe()))
 
 

@@ -27,11 +27,8 @@ from gaussmith.domains.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions.keys import DATE, Cut
 from gaussmith.notations import setting
-from gaussmith.requests.fields import PERIODS
+from gaussmith.requests.fields import PERIODS, PRIVATE
 from gaussmith.statistics.quantile import MEDIAN, Quantiles
-
-PRIVATE = "private"
-"""What stands for bounds and cells that are learned from the data, in stages."""
 
 MAX_BINS = 100_000
 """Limit on the cells of one column."""
@@ -59,11 +56,6 @@ class Bins:
         return len(self.labels)
 
 
-def is_private(given: Any) -> bool:
-    """Whether this stands for bounds or cells that are learned."""
-    return isinstance(given, str) and given == PRIVATE
-
-
 def is_binned(given: Any) -> bool:
     """Whether cells were declared, and not values."""
     return isinstance(given, Bins | Mapping)
@@ -73,7 +65,7 @@ def read_bins(column: str, given: Any) -> Bins:
     """The cells that were declared for a column: a list of edges, or a table; refuses all else in words of its own."""
     if isinstance(given, Bins):
         return given
-    if is_private(given):
+    if isinstance(given, str) and given == PRIVATE:
         rule = "cells are found in stages for quantiles alone, in a request without questions"
         remedy = f"write {setting('bins', {column: PRIVATE})} above, beside {setting('quantiles', {column: [0.5]})}"
         raise _wrong(column, "private bins", rule, remedy, "private-bins-in-a-question")

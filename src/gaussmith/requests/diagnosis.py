@@ -23,6 +23,7 @@ from gaussmith.domains.features import (
 from gaussmith.domains.groups import Groups
 from gaussmith.errors import RequestError, wrong_value
 from gaussmith.planning.joining import placed_again
+from gaussmith.planning.pure_noise import drawn_after
 from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import cell_names
 from gaussmith.privacy.guarantee import Guarantee
@@ -75,7 +76,8 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
     for question in questions:
         _check_question(question)
         for part in _parts(question, None if question.person_columns else unit, only):
-            read = (part.asked, part.present, part.where, part.columns, part.person_columns)
+            made = (*question.columns.items(), *question.person_columns.items())
+            read = (part.asked, part.present, question.where, made)
             found.setdefault(read, (question, part))
     known = {part.asked[0].arguments[2] for _, part in found.values()}
     for column in only or ():
@@ -104,6 +106,7 @@ def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> 
     own = parts_of(question)
     columns, labels, held = _groups_of(question, unit)
     of_groups = [Check(CHECKED_GROUPS, "", None, held, (), None)] if unit is not None and held < len(labels) else []
+    plain = replace(question, rows_per_unit=None, groups_per_unit=1, values_per_unit=1, error_at_most=None)
     checks = [check for part in own for check in (*_checks(part, question, unit), *of_groups)]
     found = []
     for check in dict.fromkeys(checks):
@@ -117,11 +120,10 @@ def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> 
         names = tuple(cell_names(check.kind, check.column, check.ends, check.limit, several))
         told = (names, check.kind, check.column, check.ends, tuple(rule.items()))
         asked = AskedAnswer(Diagnosis.kind, (), told, size=len(names))
-        plain: dict[str, Any] = {"by": {}, "complete": (), "missing": {}, "within": (), "error_at_most": None}
         found.append(
-            replace(
-                own[0], asked=(asked,), over=LIMITS, count=False, present=check.present, weights="equal", key=None,
-                rows_per_unit=None, groups_per_unit=1, values_per_unit=1, **plain,
+            Part(
+                plain, (asked,), LIMITS, False, check.present, "equal", {}, own[0].by_cuts, {},
+                complete_by_type=own[0].complete_by_type,
             )
         )  # fmt: skip
     return found
@@ -149,15 +151,15 @@ def _checks(part: Part, question: Question, unit: str | None) -> list[Check]:
             ends = (float(column.low), float(column.high))
             stand_in = None if column.name in present else stand_in
             found.append(Check(kind, column.name, ends, 0, tuple(sorted(present)), stand_in))
-    if unit is not None and (part.rows_per_unit or 1) > 1 and _is_over_rows(part):
-        found.append(Check(CHECKED_ROWS, "", None, part.rows_per_unit or 1, (), None))
+    if unit is not None and (question.rows_per_unit or 1) > 1 and _is_over_rows(part):
+        found.append(Check(CHECKED_ROWS, "", None, question.rows_per_unit or 1, (), None))
     return found
 
 
 def _is_over_rows(part: Part) -> bool:
     """Whether a part divides by a number of rows, or counts them."""
     means = part.over == "numbers" and any(asked.kind == "mean" for asked in part.asked)
-    return part.count == "rows" or ((means or part.over == "moments") and part.mean_of == "rows")
+    return part.count == "rows" or ((means or part.over == "moments") and part.question.mean_of == "rows")
 
 
 def _bounded(asked: AskedAnswer, part: Part, unit: str | None) -> list[tuple[BoundedColumn, bool]]:
@@ -211,7 +213,7 @@ def beside(queries: Sequence[Query], diagnose: Callable[[float], list[Query]], p
     worth = share * _total(queries) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
     alone = len(first) == 1 and first[0].tie is None  # its noise does not depend on what it is worth
     second = [replace(first[0], scale=worth)] if alone else diagnose(worth)
-    return placed_again([*queries, *second], [])
+    return placed_again([*queries, *drawn_after(queries, second)], [])
 
 
 def _total(queries: Sequence[Query]) -> float:

@@ -14,6 +14,7 @@ import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.addresses import IDS
@@ -29,8 +30,15 @@ PERIODS = ("day", "week", "month", "quarter", "year")
 MEANS_OF = ("rows", "units")
 """What means are over."""
 
-STATED = ("epsilon", "delta", "mu", "rho")
+NOISES = ("gaussian", "pure", "least")
+"""The laws of noise that may be asked for."""
+
+STATED = ("epsilon", "delta", "mu", "rho", "guess")
 """The fields of a guarantee."""
+
+PRIVATE = "private"
+"""What stands for bounds and cells that are learned from the data, in stages."""
+
 
 # The forms of values in the JSON Schema.
 
@@ -45,7 +53,7 @@ TRUTH: Schema = {"type": "boolean"}
 NAMES: Schema = {"type": "array", "items": NAME, "uniqueItems": True}
 NUMBERS: Schema = {"type": "array", "items": NUMBER}
 PAIR: Schema = {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}
-PRIVATE_WORD: Schema = {"const": "private"}
+PRIVATE_WORD: Schema = {"const": PRIVATE}
 FOUND_WORD: Schema = {"const": "found"}
 SKIP_WORD: Schema = {"const": "skip"}
 VALUES: Schema = {"type": "array", "minItems": 1}
@@ -87,7 +95,7 @@ class Flag:
     often: bool = False
     of_people: bool = False
 
-    @property
+    @cached_property
     def words(self) -> str:
         return "--" + self.name.replace("_", "-")
 
@@ -426,9 +434,18 @@ class RequestFields(Fields):
              "keys", often=True),
     ))  # fmt: skip
     guarantee: Guarantee = field(default=None, metadata=entry(  # type: ignore[assignment]  # refused in words
-        "how well people are protected: epsilon and delta, or mu, or rho", "Guarantee(epsilon=1, delta=1e-6)",
-        {**table(dict.fromkeys(STATED, POSITIVE)),
-         "oneOf": [{"required": ["epsilon", "delta"]}, {"required": ["mu"]}, {"required": ["rho"]}]},
+        "how well people are protected: epsilon and delta, epsilon alone, mu, rho, or guess",
+        "Guarantee(epsilon=1, delta=1e-6)",
+        {**table({**dict.fromkeys(STATED, POSITIVE), "delta": {"type": "number", "minimum": 0}}),
+         "oneOf": [{"required": [name]} for name in ("epsilon", "mu", "rho", "guess")],
+         "dependencies": {"delta": ["epsilon"]}},
+    ))  # fmt: skip
+    noise: str | None = field(default=None, metadata=entry(
+        'the law of the noise: "gaussian"; "pure", with ε alone and δ = 0; or "least", the one with less error. '
+        "Gaussian by default, pure where ε is stated alone",
+        '"least"', {"enum": list(NOISES)},
+        Flag("noise", "LAW", "gaussian (default), pure (ε alone, δ = 0), or least: the one with less error"),
+        read="read_noise",
     ))  # fmt: skip
     neighbours: str = field(default=ADD_REMOVE, metadata=entry(
         "add-remove: the number of people is secret; replace-one: it is public", '"add-remove"',

@@ -184,26 +184,30 @@ def _kind(column: Any) -> str:
 def _other_kinds(rules: Sequence[RowRule], table: _Table, told: Mapping[str, str]) -> dict[str, str]:
     """The kinds of the columns that only expressions name: those of the source, or the first that fit."""
     known = {name: _kind(column) for name, column in table.columns.items()}
-    named = dict.fromkeys(
-        name for rule in rules for text in _texts(rule.columns, rule.where) for name in columns_used(parse(text))
-    )
-    named |= dict.fromkeys(name for rule in rules for name in _own_columns(rule))
+    named = dict.fromkeys(name for rule in rules for name in _read_by(rule))
     other = [name for name in named if name not in known and name not in table.derived]
     found = {name: told[name] for name in other if told.get(name) in KINDS}
     unknown = [name for name in other if name not in found]
     if len(unknown) > MAX_TRIED:
         return {**found, **dict.fromkeys(unknown, "number")}
-    first_error: ExpressionError | None = None
+    errors = []
     for kinds in itertools.product(KINDS, repeat=len(unknown)):
         tried = {**found, **dict(zip(unknown, kinds, strict=True))}
         try:
             _plan_expressions(rules, {**known, **tried})
+            return tried
         except ExpressionError as error:
-            first_error = first_error or error
-            continue
-        return tried
-    assert first_error is not None
-    raise first_error
+            errors.append(error)
+    raise errors[0]
+
+
+def _read_by(rule: RowRule) -> Iterator[str]:
+    """The columns of rows that the expressions of a rule read, and those that a person's own numbers are made of."""
+    for text in _texts(rule.columns, rule.where):
+        yield from columns_used(parse(text))
+    own = dict(rule.person_columns)
+    for text in own.values():
+        yield from (name for name in columns_used(parse(text, of_people=True)) if name not in own)
 
 
 def _texts(columns: Sequence[tuple[str, str]], where: str | None) -> list[str]:
@@ -217,12 +221,6 @@ def _plan_expressions(rules: Sequence[RowRule], kinds: Mapping[str, str]) -> Non
         derivation = plan_derivation(dict(rule.columns), rule.where, kinds)
         if rule.person_columns:
             plan_person_columns(dict(rule.person_columns), rule.person_where, derivation.kinds)
-
-
-def _own_columns(rule: RowRule) -> list[str]:
-    """The columns of rows that a person's own numbers are made of."""
-    own = dict(rule.person_columns)
-    return [name for text in own.values() for name in columns_used(parse(text, of_people=True)) if name not in own]
 
 
 def _compared(rules: Sequence[RowRule], name: str) -> list[Any]:

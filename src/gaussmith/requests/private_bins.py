@@ -19,9 +19,9 @@ from gaussmith.notations import setting
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS, StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import is_private
-from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget
-from gaussmith.requests.readers import is_found, read_medians, read_quantiles, read_truth, without
+from gaussmith.requests.noise_laws import refuse_stages
+from gaussmith.requests.private_bounds import ASKED, entries_of, plan_stages, private_columns, read_budget, values_in
+from gaussmith.requests.readers import is_found, is_private, read_medians, read_quantiles, read_truth, without
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -39,6 +39,8 @@ ROWS = ("where", "columns", "person_columns")
 def plan_private(request: Request) -> tuple[Plan | None, Fraction]:
     """The plan of a request in stages, None without; and the share of those who are clipped."""
     bounds, cells = private_columns(request), private_cells(request)
+    if bounds or cells or request.keys_first:
+        refuse_stages(request)
     if read_truth("keys_first", request.keys_first):
         from gaussmith.requests.keys_first import plan_keys_first
 
@@ -148,7 +150,7 @@ def _check(request: Request, columns: list[str]) -> None:
         raise _apart("private bins by groups", "cells are found for everybody, and groups may lie elsewhere")
     if private_columns(request):
         raise _apart("private bins beside private bounds", "each is learned in stages of its own")
-    if any(is_found(each) for each in _values(request.histograms)):
+    if any(map(is_found, values_in(request.histograms))):
         raise _apart("private bins beside found keys", "found keys are a stage of their own")
     if request.unit is not None and not request.person_columns:
         name = columns[0]
@@ -162,10 +164,6 @@ def _check(request: Request, columns: list[str]) -> None:
 
 def _names(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Mapping) or is_list(given) else []
-
-
-def _values(given: Any) -> list[Any]:
-    return list(given.values()) if isinstance(given, Mapping) else []
 
 
 def _apart(what: str, rule: str) -> RequestError:

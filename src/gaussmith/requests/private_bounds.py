@@ -21,10 +21,9 @@ from gaussmith.planning.plan import Plan
 from gaussmith.planning.staging import ANSWERS as ANSWERS_RULE
 from gaussmith.planning.staging import StageStep
 from gaussmith.privacy.guarantee import Guarantee
-from gaussmith.requests.bins import is_private
 from gaussmith.requests.fields import SHARED
 from gaussmith.requests.question import Question, joined_fields
-from gaussmith.requests.readers import is_found, named_in, without
+from gaussmith.requests.readers import is_found, is_private, named_in, without
 
 if TYPE_CHECKING:
     from gaussmith.planning.learned_bounds import LearnBounds, Target
@@ -194,9 +193,10 @@ def _bounded(request: Request, scope: Scope) -> Iterator[Bounded]:
                 continue
             total, row = (_said(scope.get(name), column) for name in ("total_bounds", "bounds"))
             of_person = field in ("quantiles", "medians") and beside is None and total is not None
-            is_total = has_totals and (field == "sums" or of_person)
-            once = row if total is None or (has_totals and not is_total) else total
-            yield Bounded(field, column, "total" if is_total else "value", once if beside is None else beside)
+            of = "total" if has_totals and (field == "sums" or of_person) else "value"
+            if beside is None:
+                beside = row if total is None or (has_totals and of == "value") else total
+            yield Bounded(field, column, of, beside)
 
 
 def _said(bounds: Any, column: str) -> Any:
@@ -222,7 +222,7 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
     """Refuse what would depend on bounds that are not known yet."""
     columns, scopes = {column for column, _ in targets}, _scopes(request)
     for scope in scopes:
-        if any(map(is_found, (*_values(scope.get("by")), *_values(scope.get("histograms"))))):
+        if any(map(is_found, (*values_in(scope.get("by")), *values_in(scope.get("histograms"))))):
             what = "private bounds beside found keys"
             rule = "bounds are learned in stages, and found keys are a stage of their own"
             remedy = "declare the groups or values, or find them in a request of its own"
@@ -243,7 +243,8 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
         raise RequestError(what, rule, "ask the two in requests of their own", code="private-bounds-of-rows-and-people")
 
 
-def _values(given: Any) -> list[Any]:
+def values_in(given: Any) -> list[Any]:
+    """What stands beside columns; nothing where they are named alone."""
     return list(given.values()) if isinstance(given, Mapping) else []
 
 
@@ -332,8 +333,7 @@ def _within(request: Request, own: Scope, scope: Scope, learned: Learned, lost: 
     found = dict(own)
     for name in ("bounds", "total_bounds"):
         if own.get(name):
-            said = own[name] if isinstance(own[name], Mapping) else {}
-            found[name] = {column: pair for column, pair in said.items() if not is_private(pair)}
+            found[name] = _public(own[name])
     asked = [field for field in ASKED if own.get(field)]
     found |= {field: _left(field, own[field], lost) for field in asked}
     for field, column, of, bounds in _bounded(request, scope):
@@ -345,6 +345,11 @@ def _within(request: Request, own: Scope, scope: Scope, learned: Learned, lost: 
     if own.get("complete"):
         found["complete"] = [column for column in own["complete"] if column not in lost]
     return found
+
+
+def _public(bounds: Any) -> dict[str, Any]:
+    """The bounds that are said once, without those that are learned."""
+    return {c: pair for c, pair in bounds.items() if not is_private(pair)} if isinstance(bounds, Mapping) else {}
 
 
 def _write(found: Scope, field: str, column: str, of: str, pair: tuple[float, float]) -> None:

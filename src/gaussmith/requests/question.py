@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions.grammar import parse
 from gaussmith.notations import setting
-from gaussmith.requests.bins import PRIVATE, Bins, settle_marginals, settle_quantiles
-from gaussmith.requests.fields import Fields, QuestionFields, described, usual
+from gaussmith.requests.bins import Bins, settle_marginals, settle_quantiles
+from gaussmith.requests.fields import PRIVATE, Fields, QuestionFields, described, usual
 from gaussmith.requests.readers import (
     OF_BOUNDED,
     READERS,
@@ -239,10 +239,9 @@ class Question(QuestionFields):
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
-        declare = f"declare them: {setting('by', ...)}"
         if self.group_weights and not self.by:
             what, rule = "group_weights without groups", "they apply only to groups"
-            raise RequestError(what, rule, declare, code="group-weights-without-groups")
+            raise RequestError(what, rule, _declare(), code="group-weights-without-groups")
         if unit is None or self.person_columns:
             self._check_rows_are_people(unit)
             return
@@ -257,14 +256,13 @@ class Question(QuestionFields):
         limit = self.groups_per_unit
         if limit not in (None, 1) and not (self.by or self.histograms or self.proportions):
             what, rule = f"groups_per_unit={limit} without groups", "it applies only to groups"
-            raise RequestError(what, rule, declare, code="groups-per-unit-without-groups", groups_per_unit=limit)
+            raise RequestError(what, rule, _declare(), code="groups-per-unit-without-groups", groups_per_unit=limit)
 
     def _check_rows_are_people(self, unit: str | None) -> None:
         """Refuse limits on the rows of a person where each has one."""
-        named = f"name the column that identifies people: {setting('unit', 'person')}"
         if unit is None and self.person_columns:
             rule = "they put together the rows of a person"
-            raise RequestError("person_columns without a unit", rule, named, code="person-columns-without-unit")
+            raise RequestError("person_columns without a unit", rule, _identify(), code="person-columns-without-unit")
         for name in ("rows_per_unit", "groups_per_unit", "values_per_unit"):
             value = getattr(self, name)
             if value in (None, 1):
@@ -274,7 +272,7 @@ class Question(QuestionFields):
                 rule, remedy = "with person_columns each person is one row, in one group", "leave it out"
                 raise RequestError(what, rule, remedy, code="limit-beside-person-columns", name=name, value=value)
             what, rule = f"{name}={value} without a unit", "without a unit each row is a person"
-            raise RequestError(what, rule, named, code="limit-without-unit", name=name, value=value)
+            raise RequestError(what, rule, _identify(), code="limit-without-unit", name=name, value=value)
 
     def _over_rows(self) -> str:
         """What is asked about rows of which a person may have several; empty where nothing is."""
@@ -331,6 +329,14 @@ class Question(QuestionFields):
 
 
 Question.__doc__ = f"{Question.__doc__}\n\n{described(Question)}\n"
+
+
+def _declare() -> str:
+    return f"declare them: {setting('by', ...)}"
+
+
+def _identify() -> str:
+    return f"name the column that identifies people: {setting('unit', 'person')}"
 
 
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
@@ -401,14 +407,12 @@ def questions_apart(request: Fields) -> list[dict[str, Any]]:
     limit = request.values_per_unit
     columns = [column for field, column, _ in counted if field == "histograms"]
     for field, column, values in counted:
-        own = {**none, field: {column: values}, "name": column, "values_per_unit": limit}
-        if field == "proportions" and column in columns:
-            own["name"] = f"{column} shares"
+        name = f"{column} shares" if field == "proportions" and column in columns else column
+        own = {**none, field: {column: values}, "name": name, "values_per_unit": limit}
         if not is_found(values):
-            own |= {"count": count, "weights": "equal"}
+            fits = min(limit, len(values)) if isinstance(limit, int) and limit <= longest else limit
+            own |= {"count": count, "weights": "equal", "values_per_unit": fits}
             count = False
-            if isinstance(limit, int) and limit <= longest:
-                own["values_per_unit"] = min(limit, len(values))
         apart.append(own)
     return apart
 

@@ -16,7 +16,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from gaussmith.checks import check_whole, is_list, is_number, meant, repeated
+from gaussmith.checks import check_whole, is_list, is_number, repeated
 from gaussmith.domains.groups import FOUND
 from gaussmith.engines.addresses import nearest_file, without_secrets
 from gaussmith.errors import DomainError, RequestError, meant_names, nearest, nearest_name, wrong_value
@@ -24,15 +24,13 @@ from gaussmith.expressions.grammar import parse
 from gaussmith.notations import TOML, notation, setting
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.requests.bins import (
-    PRIVATE,
     Bins,
     SettledQuantiles,
     SettledTables,
     is_binned,
-    is_private,
     read_bins,
 )
-from gaussmith.requests.fields import MEANS_OF, STATED, QuestionFields, entries_of
+from gaussmith.requests.fields import MEANS_OF, NOISES, PRIVATE, STATED, QuestionFields, entries_of
 from gaussmith.statistics.asking import check_regression
 
 EXAMPLE = ["good", "fair", "poor"]
@@ -58,13 +56,13 @@ def read_bounds(which: str, bounds: Any) -> Any:
 
 
 def _pair(which: str, column: str, pair: Any) -> Pair | str:
+    if isinstance(pair, list | tuple) and len(pair) == 2 and all(map(is_plain, pair)):
+        return float(pair[0]), float(pair[1])
     if is_private(pair):
         return PRIVATE
-    if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(map(is_plain, pair))):
-        what = f"bounds of {column!r} = {pair!r}"[:120]
-        remedy = f"write {setting(which, {column: [0, 100]})}, or {setting(which, {column: PRIVATE})}"
-        raise DomainError(what, KNOWN, remedy, code="request-bounds-not-two-numbers", column=column, bounds=pair)
-    return float(pair[0]), float(pair[1])
+    what = f"bounds of {column!r} = {pair!r}"[:120]
+    remedy = f"write {setting(which, {column: [0, 100]})}, or {setting(which, {column: PRIVATE})}"
+    raise DomainError(what, KNOWN, remedy, code="request-bounds-not-two-numbers", column=column, bounds=pair)
 
 
 def read_bounded(which: str, columns: Any) -> dict[str, Any]:
@@ -170,6 +168,11 @@ def _read_columns(
 def without(said: Mapping[str, Any], columns: Container[str]) -> dict[str, Any]:
     """What is said of all but these columns."""
     return {column: given for column, given in said.items() if column not in columns}
+
+
+def is_private(given: Any) -> bool:
+    """Whether this stands for bounds or cells that are learned."""
+    return isinstance(given, str) and given == PRIVATE
 
 
 def is_found(keys: Any) -> bool:
@@ -365,7 +368,7 @@ def read_mean_of(which: str, mean_of: Any) -> str:
 def read_limit(which: str, limit: Any) -> int:
     """A limit as a whole number of Python's own."""
     most = MAX_ROWS if which == "rows_per_unit" else None
-    return check_whole(which, limit, 1, most, remedy=f"write {setting(which, meant(limit, 1, most))}")
+    return check_whole(which, limit, 1, most, remedy=lambda near: f"write {setting(which, near)}")
 
 
 MAX_ROWS = 1 << 20
@@ -423,6 +426,14 @@ def _column(given: Any, usual: str) -> str:
 def is_plain(value: Any) -> bool:
     """Whether this is a number that a request file can hold."""
     return isinstance(value, int | float) and is_number(value)
+
+
+def read_noise(which: str, noise: Any) -> str | None:
+    """The law of the noise, if one is asked for."""
+    if noise is not None and noise not in NOISES:
+        rule = f"it must be one of: {', '.join(NOISES)}"
+        raise wrong_value(which, noise, rule, "least", code="unknown-noise")
+    return None if noise is None else str(noise)
 
 
 def read_guarantee(given: Any) -> Guarantee:

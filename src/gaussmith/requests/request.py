@@ -21,12 +21,14 @@ from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
 from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
+from gaussmith.planning.pure_noise import drawn_after, plan_pure
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import KEYS, SHARED, RequestFields, described, usual
+from gaussmith.requests.noise_laws import plan_by_law, refuse_found
 from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import ANSWERS, TOGETHER, Question, joined_fields, questions_apart
 from gaussmith.requests.readers import (
@@ -34,6 +36,7 @@ from gaussmith.requests.readers import (
     misplaced,
     read_guarantee,
     read_missing,
+    read_noise,
     read_toml,
     read_unit,
     refuse_paths,
@@ -44,6 +47,7 @@ from gaussmith.requests.readers import (
 from gaussmith.requests.translation import (
     Part,
     ask_found_values,
+    bare_part,
     check_found,
     found_parts,
     merge,
@@ -71,7 +75,8 @@ CLOSE = 1e-6
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
     """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
 
-    Errors fall as 1/μ, so one plan nearly tells it; plans are made anew until the errors are kept and hardly more.
+    Errors fall as 1/μ, or as 1/ε under pure ε, so one plan nearly tells it; plans are made anew until the errors are
+    kept and hardly more.
     """
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
@@ -85,9 +90,11 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     if any(limit is not None for limit in _limits(request)):
         what, rule = "targets beside error_at_most", "both say how large an error may be"
         raise RequestError(what, rule, "leave error_at_most out of the questions", code="targets-beside-error-limits")
-    mu = request.guarantee.mu * _excess(request, wanted, rows)
+    asked = request.guarantee
+    by_epsilon = request.plan.guarantee.is_pure
+    mu = (float(asked.epsilon or 0) if by_epsilon else asked.mu) * _excess(request, wanted, rows)
     for _ in range(MAX_ROUNDS):
-        stated = _as_stated(request.guarantee, mu * (1 + CLOSE / 2), wanted)
+        stated = _as_stated(asked, mu * (1 + CLOSE / 2), wanted, by_epsilon)
         excess = _excess(replace(request, guarantee=stated), wanted, rows)
         if 1 - CLOSE <= excess <= 1:
             return stated
@@ -142,9 +149,11 @@ def divided_names(question: Plan) -> set[str]:
     }
 
 
-def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float]) -> Guarantee:
-    """A guarantee of at least this μ in the form that was stated: ε at the same δ, ρ, or μ itself."""
+def _as_stated(guarantee: Guarantee, mu: float, targets: Mapping[str, float], by_epsilon: bool) -> Guarantee:
+    """A guarantee of at least this μ, or this ε, in the form that was stated: ε at the same δ, ρ, or μ itself."""
     try:
+        if by_epsilon:
+            return Guarantee(epsilon=mu, delta=None if guarantee.is_pure else guarantee.delta)
         least = Guarantee(mu=mu)
         if guarantee.stated_rho is not None:
             return Guarantee(rho=least.rho)
@@ -201,6 +210,7 @@ class Request(RequestFields):
         fill_absent(self)
         object.__setattr__(self, "notation", notation())
         object.__setattr__(self, "guarantee", read_guarantee(self.guarantee))
+        object.__setattr__(self, "noise", read_noise("noise", self.noise))
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         object.__setattr__(self, "about", read_about(self.about))
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
@@ -292,41 +302,62 @@ class Request(RequestFields):
         return self._planned(questions, clipped)
 
     def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
-        """The plan of these questions, which state their limits."""
+        """The plan of these questions, which state their limits, with the law of noise that is asked for."""
         check_found(questions, self.neighbours, self.keys_delta)
-        guarantee, checks = self.guarantee, []
-        if self.diagnose is not False and (diagnosed := read_diagnose(self.diagnose)):
-            checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
-            guarantee, sliver = split_sliver(self.guarantee, float(clipped))
-        finding = [i for i, question in enumerate(questions) if question.finds]
-        if finding:
-            shares = [questions[i].share or 1.0 for i in finding]
-            others = sum(question.share or 1.0 for question in questions if not question.finds)
-            own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
-            guarantee = rest or self.guarantee
-        queries, places = self._together(questions, guarantee)
-        for which, i in enumerate(finding):
-            found = found_parts(questions[i], self.unit, never_missing_in(questions[i], self.source))
-            places[i] = slot_of(questions[i], found, [(len(queries) + k, part) for k, part in enumerate(found)])
-            queries += plan_found(questions[i], found, self.unit, own[which], kappas[which], which)
-        slots = [places[i] for i in range(len(questions))]
-        if checks:
-            slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
-            slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
-            diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
-            queries = beside(queries, diagnose, float(clipped))
+        return plan_by_law(self, partial(self._planned_at, questions, clipped))
+
+    def _planned_at(self, questions: Sequence[Question], clipped: Fraction, whole: Guarantee) -> Plan:
+        """The same under this guarantee, whatever law its noise has."""
+        if diagnosed := self.diagnose is not False and read_diagnose(self.diagnose):
+            only = None if diagnosed is True else diagnosed
+            queries, slots = self._diagnosed(questions, only, float(clipped), whole)
+        elif any(question.finds for question in questions):
+            refuse_found(whole)
+            queries, slots = self._finding(questions, whole)
+        else:
+            queries, slots = self._together(questions, whole, _are_shared(questions))
         about = cast("About | None", self.about)
-        made = Plan(self.guarantee, self.neighbours, tuple(queries), tuple(slots), about=about)
+        made = Plan(whole, self.neighbours, tuple(queries), tuple(slots), about=about)
         if not made.noises:
             raise refused_count()
         return made.certified()
 
-    def _together(self, questions: Sequence[Question], guarantee: Guarantee) -> tuple[list[Query], dict[int, Slot]]:
-        """The queries of the questions about declared groups, or none, and where the answers of each are in them."""
-        declared = {i: question for i, question in enumerate(questions) if not question.finds}
-        own = {i: parts_of(question, never_missing_in(question, self.source)) for i, question in declared.items()}
-        owners, parts = [i for i, each in own.items() for _ in each], [part for each in own.values() for part in each]
-        if any(question.share is not None for question in questions):
+    def _diagnosed(
+        self, questions: Sequence[Question], only: Sequence[str] | None, clipped: float, whole: Guarantee
+    ) -> tuple[list[Query], list[Slot]]:
+        """The queries of the questions, and of a diagnosis for this share of the guarantee."""
+        checks = check_parts(questions, self.unit, only)
+        guarantee, sliver = split_sliver(whole, clipped)
+        queries, slots = self._together(questions, guarantee, _are_shared(questions))
+        slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
+        slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(queries))))
+        return beside(queries, partial(self._tied, checks, [{0}] * len(checks), sliver), clipped), slots
+
+    def _finding(self, questions: Sequence[Question], whole: Guarantee) -> tuple[list[Query], list[Slot]]:
+        """The queries of questions of which some find keys, each of these at its share of the guarantee and of κ."""
+        finding = [question for question in questions if question.finds]
+        declared = [question for question in questions if not question.finds]
+        others = sum(question.share or 1.0 for question in declared)
+        shares = [question.share or 1.0 for question in finding]
+        own, rest, kappas = split_found(whole, shares, others, self.keys_delta)
+        queries, slots = self._together(declared, rest or whole, _are_shared(questions))
+        places = dict(zip(declared, slots, strict=True))
+        for which, question in enumerate(finding):
+            found = found_parts(question, self.unit, never_missing_in(question, self.source))
+            places[question] = slot_of(question, found, [(len(queries) + k, part) for k, part in enumerate(found)])
+            queries += plan_found(question, found, self.unit, own[which], kappas[which], which)
+        return queries, [places[question] for question in questions]
+
+    def _together(
+        self, questions: Sequence[Question], guarantee: Guarantee, are_shared: bool
+    ) -> tuple[list[Query], list[Slot]]:
+        """The queries of questions about declared groups, or none, and where the answers of each are in them.
+
+        Each question has its share of the guarantee if these `are_shared`; else all are planned together.
+        """
+        own = [parts_of(question, never_missing_in(question, self.source)) for question in questions]
+        owners, parts = [i for i, each in enumerate(own) for _ in each], [part for each in own for part in each]
+        if are_shared:
             at = {part: (k, part) for k, part in enumerate(parts)}
             queries = self._shared(questions, own, guarantee)
         else:
@@ -334,10 +365,11 @@ class Request(RequestFields):
             united = [unite([parts[k] for k in members]) for members in sets]
             at = {parts[k]: (j, united[j]) for j, members in enumerate(sets) for k in members}
             queries = self._tied(united, [{owners[k] for k in members} for members in sets], guarantee)
-        return queries, {i: slot_of(questions[i], each, [at[part] for part in each]) for i, each in own.items()}
+        slots = [slot_of(*each, [at[part] for part in each[1]]) for each in zip(questions, own, strict=True)]
+        return queries, slots
 
     def _shared(
-        self, questions: Sequence[Question], own: Mapping[int, Sequence[Part]], guarantee: Guarantee
+        self, questions: Sequence[Question], own: Sequence[Sequence[Part]], guarantee: Guarantee
     ) -> list[Query]:
         """The queries of the parts of each question, at the share of the guarantee that was given for it.
 
@@ -347,12 +379,12 @@ class Request(RequestFields):
         def is_public(part: Part) -> bool:
             return plan_part(part, self.unit, guarantee, self.neighbours).is_public
 
-        noisy = [i for i in own if self.neighbours == ADD_REMOVE or not all(map(is_public, own[i]))]
+        noisy = [i for i, each in enumerate(own) if self.neighbours == ADD_REMOVE or not all(map(is_public, each))]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i, parts in own.items():
-            made = self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee))
+        for i, parts in enumerate(own):
+            made = drawn_after(queries, self._tied(parts, [{i}] * len(parts), shares.get(i, guarantee)))
             queries += made[: len(parts)]
             people += made[len(parts) :]
         return placed_again(queries, people)
@@ -370,8 +402,11 @@ class Request(RequestFields):
 
         if not parts:
             return []
-        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limits = [part.limit for part in parts]
+        if guarantee.is_pure:
+            bare = [bare_part(part, self.unit, guarantee, self.neighbours) for part in parts]
+            return plan_pure(bare, [worth * scale for scale in scales_of(bare, asking)], guarantee, limits)
+        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limited = any(limits)
         if len(alone) == 1 and not limited and self.neighbours == ADD_REMOVE and alone[0].held == 1:
             return [replace(alone[0], scale=worth)]  # there is nothing to share a noise with
@@ -415,6 +450,11 @@ class Request(RequestFields):
             remedy = f"write {setting('question')} with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=fields.get("guarantee"), questions=questions, **known)  # type: ignore[arg-type]
+
+
+def _are_shared(questions: Sequence[Question]) -> bool:
+    """Whether some question says its share of the guarantee."""
+    return any(question.share is not None for question in questions)
 
 
 def _check_keys(fields: Mapping[str, Any]) -> None:

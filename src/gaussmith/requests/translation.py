@@ -33,14 +33,14 @@ from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule, assem
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
-from gaussmith.planning.query import Query, query_filtered, query_groups, query_public
+from gaussmith.planning.query import UNTOLD, Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.choices import choice_within, spread_of_ranks
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.requests.bins import CELLS, Bins, cuts_of, equal_cells, plain_keys
 from gaussmith.requests.question import Question
-from gaussmith.requests.readers import is_found, is_plain
+from gaussmith.requests.readers import is_found, is_plain, without
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.chosen import FOR_VALUE
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
@@ -62,49 +62,53 @@ Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some answers of a question, and how rows are read for them; fields of the same name are those of `Question`.
+    """Some answers of a question, which says how rows are read for them.
 
+    question: the one that asks; of several parts that are one query any, as they read the same rows
     asked:    what is asked, in the order of the query's answers
     over:     which of `plans.assembly.ASSEMBLIES` makes the domain
     present:  columns in which a row must have a value
+    missing:  what stands in for missing values of its own columns
+    complete: those of its own columns that were promised to have a value in every row
     complete_by_type: columns that cannot be missing by their type, of those that would else have to be present
     within:   where means are stated to lie
     """
 
+    question: Question
     asked: tuple[AskedAnswer, ...]
     over: str
     count: bool | str
     present: tuple[str, ...]
     weights: Any
     by: Any
-    rows_per_unit: int | None
-    groups_per_unit: int
-    group_weights: Any
-    values_per_unit: int
-    mean_of: str
-    where: str | None
-    columns: tuple[tuple[str, str], ...]
+    by_cuts: tuple[tuple[str, Cut], ...]
+    """The cells of columns of groups."""
     missing: Mapping[str, float]
     complete: tuple[str, ...] = ()
     complete_by_type: tuple[str, ...] = ()
-    person_columns: tuple[tuple[str, str], ...] = ()
     within: Within = ()
-    error_at_most: float | None = None
     key: Any = field(default=None, repr=False)
     """What answers over one domain have in common."""
-    by_cuts: tuple[tuple[str, Cut], ...] = ()
-    """The cells of columns of groups."""
 
     @property
     def is_filtered(self) -> bool:
         """Whether some rows may be left out."""
-        return self.where is not None or bool(self.present)
+        return self.question.where is not None or bool(self.present)
+
+    @property
+    def ways(self) -> dict[str, set[str]]:
+        """The columns that are read, each with the kinds of answers about it."""
+        found: dict[str, set[str]] = {}
+        for each in self.asked:
+            for column in each.columns:
+                found.setdefault(column.name, set()).add(each.kind)
+        return found
 
     @property
     def limit(self) -> float | None:
         """The largest standard error allowed, where some answer has one that is known beforehand."""
         plain = self.count or any(not STATISTICS[asked.kind].divided for asked in self.asked)
-        return self.error_at_most if plain else None
+        return self.question.error_at_most if plain else None
 
     def place_of(self, asked: AskedAnswer) -> list[int]:
         """Where the answers to this are in the query."""
@@ -119,9 +123,20 @@ class Part:
     @property
     def reading(self) -> Any:
         """What decides which rows are read, and how: parts that agree in it can be one query."""
+        said = self.question
         return (
-            self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
-            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
+            self.over, self.key, self.present, self.weights, self.by, self.by_cuts, said.rows_per_unit,
+            said.groups_per_unit or 1, said.group_weights, said.mean_of, said.where, tuple(said.columns.items()),
+            tuple(said.person_columns.items()),
+        )  # fmt: skip
+
+    @property
+    def content(self) -> Any:
+        """All that it says, but for how the question is called and what else it asks."""
+        said = self.question
+        return (
+            self.reading, self.asked, self.count, said.values_per_unit, tuple(self.missing.items()), self.complete,
+            self.complete_by_type, self.within, said.error_at_most,
         )  # fmt: skip
 
 
@@ -149,14 +164,20 @@ def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Par
     counted = question.count
     for key in dict.fromkeys(keys):
         at = [i for i, other in enumerate(keys) if other == key]
-        beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
-        beside = beside and not (key[0] == MOMENTS and question.is_over_rows)  # what is counted there are rows
-        counts = not key[2] and beside and counted
-        part = _part(question, key, [asked[i] for i in at], _some(weights, at), counts or False)
-        skipped = dict.fromkeys(name for i in at for name in present_for(asked[i], question))
-        found.append(replace(part, complete_by_type=tuple(name for name in skipped if name not in key[2])))
+        own = [asked[i] for i in at]
+        counts = counted if _counts_beside(question, key, own) else False
+        part = _part(question, key, own, _some(weights, at), counts)
+        skipped = dict.fromkeys(name for each in own for name in present_for(each, question))
+        found.append(replace(part, complete_by_type=tuple(without(skipped, key[2]))))
         counted = False if counts else counted
     return [*found, count_alone(question, counted)] if counted else found
+
+
+def _counts_beside(question: Question, key: Key, asked: Sequence[AskedAnswer]) -> bool:
+    """Whether the number of people can be counted beside these answers: no rows are left out for them."""
+    over, _, present = key
+    counts_rows = over == MOMENTS and question.is_over_rows
+    return not present and not counts_rows and all(STATISTICS[each.kind].counts_beside for each in asked)
 
 
 def _beside_moments(asked: Sequence[AskedAnswer], keys: Sequence[Key]) -> list[Key]:
@@ -207,27 +228,18 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
     columns = {column.name for each in asked for column in each.columns}
     within = [(each, question.where_means_lie.get(each.columns[0].name)) for each in asked if each.kind == "mean"]
     return Part(
+        question,
         tuple(asked),
         over,
         count,
         present,
         weights,
         plain_keys(question.by) if question.by else question.by,
-        question.rows_per_unit,
-        question.groups_per_unit or 1,
-        question.group_weights,
-        question.values_per_unit or 1,
-        question.mean_of,
-        question.where,
-        tuple(question.columns.items()),
+        cuts_of(question.by) if question.by else (),
         {column: value for column, value in question.missing.items() if column in columns},
         tuple(column for column in question.complete if column in columns),
-        (),
-        tuple(question.person_columns.items()),
-        tuple((each, where) for each, where in within if where is not None),
-        question.error_at_most,
-        common,
-        cuts_of(question.by) if question.by else (),
+        within=tuple((each, where) for each, where in within if where is not None),
+        key=common,
     )
 
 
@@ -250,11 +262,15 @@ def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
     A person's total and mean of one column go together, so that no law on one query may take them as independent.
     """
     sets: list[list[int]] = []
+    near: dict[Hashable, list[list[int]]] = {}
     for i, part in enumerate(parts):
-        alike = (members for members in sets if all(_alike(part, parts[j], unit) for j in members))
+        asked = part.question
+        rivals = near.setdefault((part.over, part.present, asked.where, tuple(asked.columns.items())), [])
+        alike = (members for members in rivals if all(_alike(part, parts[j], unit) for j in members))
         members = next(alike, None)
         if members is None:
             sets.append([i])
+            rivals.append(sets[-1])
         else:
             members.append(i)
     return sets
@@ -262,13 +278,13 @@ def merge(parts: Sequence[Part], unit: str | None) -> list[list[int]]:
 
 def _alike(one: Part, other: Part, unit: str | None) -> bool:
     """Whether two parts can be one query: the same rows read alike, weights by rule, counts of one kind."""
-    if one.over != NUMBERS or one.error_at_most or other.error_at_most or not isinstance(one.weights, str):
+    limited = any(part.question.error_at_most for part in (one, other))
+    if limited or one.over != NUMBERS or not isinstance(one.weights, str):
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
-    shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
-    ways = {(c.name, each.kind) for part in (one, other) for each in part.asked for c in each.columns}
-    if unit is not None and any(sum(name == column for name, _ in ways) > 1 for column in shared):
+    shared = one.ways.keys() & other.ways.keys()
+    if unit is not None and any(len(one.ways[column] | other.ways[column]) > 1 for column in shared):
         return False
     promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
@@ -319,7 +335,7 @@ def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, 
 
 def may_choose(part: Part) -> bool:
     """Whether a part is one quantile over the cells that bounds are cut into where none are declared."""
-    if part.over != CELLS_OF or len(part.asked) != 1 or part.error_at_most is not None:
+    if part.over != CELLS_OF or len(part.asked) != 1 or part.question.error_at_most is not None:
         return False
     _, levels, cut, _ = part.asked[0].arguments
     return len(levels) == 1 and cut.ends is not None and cut == equal_cells(*cut.ends, CELLS)
@@ -327,7 +343,9 @@ def may_choose(part: Part) -> bool:
 
 def assemble_part(part: Part, unit: str | None, chooses: bool = False) -> Assembled:
     """Domain, answers and coordinates of a part."""
-    rule = PersonRule(unit is not None, part.rows_per_unit or 1, part.mean_of, part.count, part.values_per_unit)
+    said = part.question
+    rows, values = said.rows_per_unit or 1, said.values_per_unit or 1
+    rule = PersonRule(unit is not None, rows, said.mean_of, part.count, values)
     made = (assemble_choice if chooses else ASSEMBLIES[part.over])(part.asked, rule, part.weights, part.missing)
     names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
     named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
@@ -385,6 +403,15 @@ class Translated:
         query = Query(self._plan_block(guarantee), guarantee, self.problem.neighbours)
         return query_filtered(query, self.neighbours, self._plan_block) if self.filtered else query
 
+    def bare(self, guarantee: Guarantee) -> Query:
+        """The query of the part without any noise: what is asked, and how rows are read."""
+        made, problem = self.made, self.problem
+        problem.domain.check(problem)
+        given = problem.domain.substitutes(problem.features, self.missing)
+        stand_ins = given if made.stand_ins is None else made.stand_ins
+        block = Block(problem, made.answers, guarantee, UNTOLD, stand_ins)
+        return Query(block, guarantee, self.neighbours, self.groups, self.row_rule)
+
     @cached_property
     def problem(self) -> Problem[Domain]:
         """The problem of all records, or of those of a group."""
@@ -410,7 +437,7 @@ def plan_part(
     The last parts are kept: a request that is changed a little has most of its parts in common with the one before.
     One quantile is chosen where that states a smaller error than noisy cells do.
     """
-    if find is None and may_choose(part):
+    if find is None and not guarantee.is_pure and may_choose(part):
         queries = [translate(part, unit, neighbours, chooses=each).plan(guarantee) for each in (True, False)]
         return min(queries, key=lambda query: float(query.block.standard_errors.max()))
     content = None if find is not None else _content(part)
@@ -418,6 +445,11 @@ def plan_part(
         return translate(part, unit, neighbours, find).plan(guarantee)
     key = content, unit, neighbours
     return recall(_KEPT, key, lambda: translate(part, unit, neighbours), MAX_KEPT).plan(guarantee)
+
+
+def bare_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Query:
+    """The query of a part without any noise, for laws that plan all queries at once."""
+    return translate(part, unit, neighbours).bare(guarantee)
 
 
 MAX_KEPT = 128
@@ -437,7 +469,7 @@ def _content(part: Part) -> bytes | None:
     try:
         keys = part.by.values() if isinstance(part.by, Mapping) else [part.by or ()]
         small = part.over == NUMBERS and len(part.asked) + sum(map(len, keys)) <= MAX_SIZE
-        return pickle.dumps(tuple(vars(part).items())) if small else None
+        return pickle.dumps(part.content) if small else None
     except (TypeError, AttributeError, pickle.PicklingError):  # what was asked is no plain value
         return None
 
@@ -450,18 +482,16 @@ def translate(
     chooses: bool = False,
 ) -> Translated:
     """A part as far as no guarantee matters; `find` makes groups whose keys are found, `chooses`: a quantile's cell."""
-    person, unit = unit, None if part.person_columns else unit  # then each person is one row
-    where, person_where = split_filter(part.where, dict(part.person_columns)) if part.where else (None, None)
-    is_marks = part.over == VALUES
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
-    if filtered and is_marks and part.count:
+    if filtered and part.over == VALUES and part.count:
         raise RequestError(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
             f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_part(part, unit, chooses)
+    rows_are_people = bool(part.question.person_columns)
+    made = assemble_part(part, None if rows_are_people else unit, chooses)
     if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",
@@ -469,47 +499,57 @@ def translate(
             f"declare the groups, or write {setting('mean_of', 'units')}",
             code="row-moments-in-found-groups",
         )
-    groups: Groups | None = None if find is None else find(made.domain)
-    if part.by and find is None:
-        groups = _groups_of(part, made.domain)
-    row_rule = RowRule(
+    groups = find(made.domain) if find is not None else _groups_of(part, made.domain) if part.by else None
+    found = () if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND)
+    row_rule = replace(_rule_of(part, made, unit, () if groups is None else groups.columns, found), **made.rule)
+    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
+    return Translated(made, groups, row_rule, _stand_ins(part, made), neighbours, filtered and not none)
+
+
+def _rule_of(part: Part, made: Assembled, unit: str | None, groups: tuple[str, ...], found: tuple[str, ...]) -> RowRule:
+    """How the rows of the table become records of the domain that was made of a part."""
+    said, is_marks = part.question, part.over == VALUES
+    where, person_where = split_filter(said.where, said.person_columns) if said.where else (None, None)
+    return RowRule(
         made.made,
-        person,
-        None if rows_of(made.domain) is None else part.rows_per_unit,
-        () if groups is None else groups.columns,
-        1 if is_marks and not part.by else part.groups_per_unit,
-        part.columns,
+        unit,
+        None if rows_of(made.domain) is None else said.rows_per_unit,
+        groups,
+        1 if is_marks and not part.by else said.groups_per_unit or 1,
+        tuple(said.columns.items()),
         where,
         part.present,
-        min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        min(said.values_per_unit or 1, made.domain.dimension) if is_marks else 1,
         complete=part.complete,
         complete_by_type=part.complete_by_type,
         cuts=made.cuts,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
-        person_columns=part.person_columns,
+        person_columns=tuple(said.person_columns.items()),
         person_where=person_where,
         by_cuts=part.by_cuts,
-        found=() if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND),
+        found=found,
     )
-    row_rule = replace(row_rule, **made.rule)
-    missing = {}
-    if made.stand_ins is None:  # one column may have several coordinates, under different bounds
-        names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
-        named = zip(names, made.made, strict=False)
-        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
-        missing = {**_in_both(made), **missing}
-    none = free_marks(made.domain) is not None and not made.answers.count  # who is left out is a record in no cell
-    return Translated(made, groups, row_rule, missing, neighbours, filtered and not none)
+
+
+def _stand_ins(part: Part, made: Assembled) -> dict[str, float]:
+    """What stands in for missing values, by the names of the domain; none where its coordinates have their own."""
+    if made.stand_ins is not None:  # one column may have several coordinates, under different bounds
+        return {}
+    names = made.domain.names or () if part.missing else ()  # those of many cells are not listed for nothing
+    named = zip(names, made.made, strict=False)
+    missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+    return {**_in_both(made), **missing}
 
 
 def _groups_of(part: Part, domain: Domain) -> Groups:
     """The declared groups of a part; parts of one question have theirs in common."""
+    limits = part.question.groups_per_unit or 1, part.question.group_weights
 
     def make() -> Groups:
-        return Groups(part.by, domain, part.groups_per_unit, part.group_weights)
+        return Groups(part.by, domain, *limits)
 
     try:
-        said = pickle.dumps((part.by, part.groups_per_unit, part.group_weights))
+        said = pickle.dumps((part.by, *limits))
     except (TypeError, AttributeError, pickle.PicklingError):  # a key is no plain value: refused, or converted
         return make()
     return recall(_GROUPS, said, make, most=4).over(domain)
@@ -548,76 +588,61 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             f"declare the keys, or use {setting('neighbours', 'add-remove')}",
             code="request-found-keys-under-replace-one",
         )
-    if keys_delta is not None and not finding:
-        raise RequestError(
-            "keys_delta without found keys",
-            "it is the part of δ that is spent on finding keys",
-            f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
-            code="keys-delta-without-found-keys",
-        )
     if keys_delta is not None:
-        from gaussmith.planning.discovered_groups import LARGEST_KAPPA
-
-        if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
-            raise RequestError(
-                f"keys_delta={keys_delta!r}",
-                f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
-                f"write {setting('keys_delta', 1e-7)}: far below 1 / (number of people)",
-                code="keys-delta-not-a-probability",
-                keys_delta=keys_delta,
-            )
+        _check_keys_delta(keys_delta, bool(finding))
     for question in questions:
         for name, usual in (("keys_at_least", 1), ("top", None)):
             if getattr(question, name) != usual and not question.finds:
-                raise RequestError(
-                    f"{name} without found keys",
-                    "declared groups are always shown",
-                    f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}",
-                    code="found-limit-without-found-keys",
-                    name=name,
-                )
+                what, rule = f"{name} without found keys", "declared groups are always shown"
+                raise RequestError(what, rule, _leave_or_find(), code="found-limit-without-found-keys", name=name)
     for question in finding:
-        if question.group_weights:
-            raise RequestError(
-                "group_weights of found groups",
-                "which groups there are is not known beforehand",
-                "leave them out, or declare the keys",
-                code="group-weights-of-found-keys",
-            )
-        if any(isinstance(keys, Bins) for keys in question.by.values()):
-            raise RequestError(
-                "bins beside found keys",
-                "cells are groups only where all groups are declared",
-                f"derive a column of the cells, such as {setting('columns', {'decade': 'floor(age / 10)'})}",
-                code="bins-beside-found-keys",
-            )
-        cells = ("histograms", "proportions", "marginals")
-        asked = next((name for name in cells if getattr(question, name)), None)
-        if asked is not None and not first:
-            raise RequestError(
-                f"{asked} of found groups",
-                "people are counted by their values only in groups that are declared, or found first",
-                f"write {setting('keys_first', True)}, declare the groups, or ask in a question without by",
-                code="cells-of-found-groups",
-                asked=asked,
-            )
-        if question.error_at_most is not None:
-            raise RequestError(
-                "error_at_most of found groups",
-                "their threshold needs a noise of its own",
-                "choose a share instead",
-                code="error-limit-of-found-keys",
-            )
+        _check_finding(question, first)
+
+
+def _leave_or_find() -> str:
+    return f"leave it out, or ask for found keys: {setting('by', {'airport': 'found'})}"
+
+
+def _check_keys_delta(keys_delta: Any, finds: bool) -> None:
+    """Refuse what is no part of δ for finding keys."""
+    from gaussmith.planning.discovered_groups import LARGEST_KAPPA
+
+    if not finds:
+        what, rule = "keys_delta without found keys", "it is the part of δ that is spent on finding keys"
+        raise RequestError(what, rule, _leave_or_find(), code="keys-delta-without-found-keys")
+    if not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+        what, rule = f"keys_delta={keys_delta!r}", f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}"
+        remedy = f"write {setting('keys_delta', 1e-7)}: far below 1 / (number of people)"
+        raise RequestError(what, rule, remedy, code="keys-delta-not-a-probability", keys_delta=keys_delta)
+
+
+def _check_finding(question: Question, first: bool) -> None:
+    """Refuse what cannot be asked of the groups of a question whose keys are found, `first` before all answers."""
+    if question.group_weights:
+        what, rule = "group_weights of found groups", "which groups there are is not known beforehand"
+        raise RequestError(what, rule, "leave them out, or declare the keys", code="group-weights-of-found-keys")
+    if any(isinstance(keys, Bins) for keys in question.by.values()):
+        rule = "cells are groups only where all groups are declared"
+        remedy = f"derive a column of the cells, such as {setting('columns', {'decade': 'floor(age / 10)'})}"
+        raise RequestError("bins beside found keys", rule, remedy, code="bins-beside-found-keys")
+    cells = ("histograms", "proportions", "marginals")
+    asked = next((name for name in cells if getattr(question, name)), None)
+    if asked is not None and not first:
+        rule = "people are counted by their values only in groups that are declared, or found first"
+        remedy = f"write {setting('keys_first', True)}, declare the groups, or ask in a question without by"
+        raise RequestError(f"{asked} of found groups", rule, remedy, code="cells-of-found-groups", asked=asked)
+    if question.error_at_most is not None:
+        what, rule = "error_at_most of found groups", "their threshold needs a noise of its own"
+        raise RequestError(what, rule, "choose a share instead", code="error-limit-of-found-keys")
 
 
 def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
     """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
     counted = fields.get("histograms")
-    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
-    if not found:
+    if not isinstance(counted, Mapping) or not any(map(is_found, counted.values())):
         return fields
     others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
-    if others or len(counted or ()) > 1:
+    if others or len(counted) > 1:
         raise RequestError(
             f"a histogram of found values beside {others[0] if others else 'another'} in one question",
             "it counts people in groups of its own, and each is a question",
@@ -632,7 +657,7 @@ def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]
             f"write {setting('values_per_unit', 1)}, or more: errors and the threshold grow with its square root",
             code="found-values-limit-not-given",
         )
-    by = {found[0]: FOUND}
+    by = {next(iter(counted)): FOUND}
     return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
 
 
@@ -655,7 +680,8 @@ def found_parts(question: Question, unit: str | None, never_missing: Container[s
 def _is_over_rows(part: Part) -> bool:
     """Whether the rows of people are counted or divided by."""
     means = any(STATISTICS[asked.kind].divided for asked in part.asked)
-    return not part.person_columns and (part.count == "rows" or (means and part.mean_of == "rows"))
+    said = part.question
+    return not said.person_columns and (part.count == "rows" or (means and said.mean_of == "rows"))
 
 
 def split_found(
@@ -691,7 +717,7 @@ def _query(
         return FoundGroups(
             tuple(part.by),
             domain,
-            part.groups_per_unit,
+            question.groups_per_unit or 1,
             declared={name: keys for name, keys in part.by.items() if keys != FOUND},
             at_least=question.keys_at_least,
             which=which,

@@ -153,15 +153,20 @@ class Answers:
 
     def limits(self, domain: Domain) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from the bounds alone; infinite where anywhere."""
-        index, far = self.features.index, np.inf
-        means = domain.means
-        low, high = means.middles - means.distances, means.middles + means.distances
-        if free_marks(domain) is not None:
-            low, high = np.zeros_like(low), np.ones_like(high)
-        elif not means.holds_always:
-            low, high = np.full_like(low, -far), np.full_like(high, far)
-        found = [each.limits(lambda at: low[index[at]], lambda at: high[index[at]]) for each in self.statistics]
-        return self._joined([ends[0] for ends in found]), self._joined([ends[1] for ends in found])
+        index, far, means = self.features.index, np.inf, domain.means
+
+        def ends(places: Places, sign: int) -> Array:
+            at = index[places]
+            if free_marks(domain) is not None:
+                return np.full(at.shape, float(sign > 0))
+            return (
+                means.middles[at] + sign * means.distances[at] if means.holds_always else np.full(at.shape, sign * far)
+            )
+
+        found = [
+            each.limits(lambda places: ends(places, -1), lambda places: ends(places, 1)) for each in self.statistics
+        ]
+        return self._joined([low for low, _ in found]), self._joined([high for _, high in found])
 
     def statistic_at(self, i: int) -> tuple[Statistic, int]:
         """The statistic that reads an answer, and the answer's place in it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from gaussmith.domains.domain import Domain
 from gaussmith.domains.encoding import BoxEncoding, Encoding
 from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, OWN_VALUE
 from gaussmith.domains.groups import FoundGroups
-from gaussmith.engines.engine import BATCH_ROWS, Engine, PlacedTotals, Progress, Totals
+from gaussmith.engines.engine import BATCH_ROWS, FEW_EDGES, Engine, PlacedTotals, Progress, Totals, Words
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.engines.versions import attempt
 from gaussmith.errors import SourceError
@@ -47,9 +47,7 @@ from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of
 from gaussmith.totals.groups import HAS_VALUES, has_values, keep_rows, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, code_whole, combine_rows, select_rows
 from gaussmith.totals.people import (
-    FEW_EDGES,
     check_people,
-    count_cells,
     declare_labels,
     needed_later,
     open_keys,
@@ -58,8 +56,41 @@ from gaussmith.totals.people import (
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
 
     from gaussmith.totals.features import Frame
+
+
+# Cells with many edges: values come here in batches, and their edges are searched, which is faster than comparing.
+#
+# The cell of a value is how many of the edges it is at least as large as, in doubles or in integers: the same as the
+# tree of comparisons that an engine is told (`expressions.cuts`).
+
+
+def count_cells(batches: Iterator[pl.DataFrame], value: str, edges: Any, groups: int = 1) -> tuple[Words, Words]:
+    """How many values are in each cell (a column) of each group (a row), and how many are missing in each group.
+
+    The group of a value is its `g`; without that column there is one.
+
+    >>> import polars as pl
+    >>> found, missing = count_cells(iter([pl.DataFrame({"p": [1.0, 2.0, None, 9.0]})]), "p", [2.0, 5.0])
+    >>> found.tolist(), missing.tolist()
+    ([[1, 1, 1]], [1])
+    """
+    cells = len(edges) + 1
+    counts, missing = np.zeros(groups * cells, np.int64), np.zeros(groups, np.int64)
+    for batch in batches:
+        if batch[value].null_count():
+            gone = batch.filter(batch[value].is_null())
+            missing += np.bincount(_groups_of(gone), minlength=groups)
+            batch = batch.drop_nulls(value)
+        place = np.searchsorted(np.array(edges), batch[value].to_numpy(), side="right")
+        counts += np.bincount(_groups_of(batch) * cells + place, minlength=len(counts))
+    return counts.reshape(groups, cells), missing
+
+
+def _groups_of(batch: pl.DataFrame) -> Words:
+    return batch["g"].to_numpy().astype(np.int64) if "g" in batch.columns else np.zeros(batch.height, np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ from gaussmith.totals.features import (
     Layout,
     ProductInput,
     inputs_of,
+    plain_inputs,
     totals_of_limbs,
     weigh_group,
     weight_limit,
@@ -97,11 +98,7 @@ def add_rows(frame: Frame, added: Contribution, groups: GroupKeys, engine: Engin
         return None
     inputs, find = inputs_of(added), _group_finder(groups, columns)
     kinds = kinds_of(frame.collect_schema())
-    plain = {j: each for each, j in inputs.items() if not isinstance(each, ProductInput)}
-    crossed = {
-        j: (inputs[each.first], inputs[each.second]) for each, j in inputs.items() if isinstance(each, ProductInput)
-    }
-    numbers = [as_number(each.column, kinds[each.column]).alias(f"x{j}") for j, each in plain.items()]
+    numbers = [as_number(each.column, kinds[each.column]).alias(f"x{j}") for each, j in plain_inputs(inputs).items()]
     values = valued_columns(frame, columns, numbers)
     size = len(groups.codes)
     whole = {"n": np.zeros(size, np.int64)}
@@ -109,13 +106,20 @@ def add_rows(frame: Frame, added: Contribution, groups: GroupKeys, engine: Engin
     for batch in engine.batches(values, max(MIN_ROWS, min(8 * size, MAX_ROWS))):
         at = find(batch) + 1  # the first counts what is not declared
         whole["n"] += np.bincount(at, minlength=size + 1)[1:]
-        codes = {j: _codes(each.coding, batch[f"x{j}"]) for j, each in plain.items()}  # type: ignore[attr-defined]
-        codes |= {j: codes[a] * codes[b] for j, (a, b) in crossed.items()}  # of 21 bits each: exact
-        for j, code in codes.items():
+        for j, code in _codes_of(inputs, batch).items():
             high = np.floor(code * 2.0**-CODE_LIMB)
             for limb, part in (("h", high), ("l", code - high * 2.0**CODE_LIMB)):
                 whole[f"{limb}{j}"] += np.bincount(at, part, size + 1)[1:].astype(np.int64)
     return totals_of_limbs(whole, feature_limbs(frame, added, ())[1])
+
+
+def _codes_of(inputs: Mapping[Input, int], batch: pl.DataFrame) -> dict[int, npt.NDArray[np.float64]]:
+    """The codes of the columns x0, x1 … by their places, and products of two: of 21 bits each, so they are exact."""
+    codes = {j: _codes(each.coding, batch[f"x{j}"]) for each, j in plain_inputs(inputs).items()}  # type: ignore[attr-defined]
+    for each, j in inputs.items():
+        if isinstance(each, ProductInput):
+            codes[j] = codes[inputs[each.first]] * codes[inputs[each.second]]
+    return codes
 
 
 def _codes(coding: Coding, column: pl.Series) -> npt.NDArray[np.float64]:

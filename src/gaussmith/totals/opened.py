@@ -8,6 +8,7 @@ engine that holds the rows. Both give the same integers for the same records.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -211,12 +212,14 @@ def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
     if len(sources) == 1:
         return [[0]]
     scans: dict[Any, list[int]] = {}
+    sizes = Counter[Any]()
     for i, opened in enumerate(sources):
-        scan = _scan_of(opened) or i
-        people = [_people_of(sources[j]) for j in (*scans.get(scan, ()), i)]
-        if sum(len(each.added.features) for each in people if each is not None) > opened.source.engine.max_features:
-            scans[scan, i] = scans.pop(scan, [])  # that scan is full
+        scan, people = _scan_of(opened) or i, _people_of(opened)
+        size = 0 if people is None else len(people.added.features)
+        if sizes[scan] + size > opened.source.engine.max_features:
+            scans[scan, i], sizes[scan] = scans.pop(scan, []), 0  # that scan is full
         scans.setdefault(scan, []).append(i)
+        sizes[scan] += size
     return sorted(scan for scan in scans.values() if scan)
 
 
@@ -303,8 +306,7 @@ def rehearse(opened: Opened) -> None:
     """Add up a source without rows, as `total` will the real one. Reads no data."""
     source = opened.source
     written = source.files and source.files.format
-    types = tuple(map(str, source.native.types)) if source.engine.name == "duckdb" else ()  # it has more than narwhals
-    key = (opened.rule, tuple(source.schema.items()), types, source.texts, source.objects, written)
+    key = (opened.rule, source.all_types, source.texts, source.objects, written)
     passed = _passed.setdefault(opened.codes, set()) if source.engine.name in REMEMBERED else None
     if passed is not None and key in passed:
         return

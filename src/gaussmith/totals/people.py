@@ -9,18 +9,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gaussmith.domains.encoding import Encoding
 from gaussmith.domains.groups import FoundGroups
-from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals, Words
+from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.source import Source, check_identity, read_early
 from gaussmith.engines.versions import attempt, streamed
 from gaussmith.errors import SourceError
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, as_id
-from gaussmith.expressions.keys import GroupKeys, declare_groups, declare_keys, value_of
+from gaussmith.expressions.keys import GroupKeys, declare_groups, declare_keys
 from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
-from gaussmith.expressions.spelling import Derivation, derive, kinds_of
+from gaussmith.expressions.spelling import Derivation, derive
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
@@ -30,41 +28,6 @@ from gaussmith.totals.limbs import sum_people, unguarded_columns
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
-
-
-# Cells with many edges: values come here in batches, and their edges are searched, which is faster than comparing.
-#
-# The cell of a value is how many of the edges it is at least as large as, in doubles or in integers: the same as the
-# tree of comparisons that an engine is told (`expressions.cuts`).
-
-FEW_EDGES = 8
-"""Up to so many edges an engine compares every value with them itself."""
-
-
-def count_cells(batches: Iterator[pl.DataFrame], value: str, edges: Any, groups: int = 1) -> tuple[Words, Words]:
-    """How many values are in each cell (a column) of each group (a row), and how many are missing in each group.
-
-    The group of a value is its `g`; without that column there is one.
-
-    >>> import polars as pl
-    >>> found, missing = count_cells(iter([pl.DataFrame({"p": [1.0, 2.0, None, 9.0]})]), "p", [2.0, 5.0])
-    >>> found.tolist(), missing.tolist()
-    ([[1, 1, 1]], [1])
-    """
-    cells = len(edges) + 1
-    counts, missing = np.zeros(groups * cells, np.int64), np.zeros(groups, np.int64)
-    for batch in batches:
-        if batch[value].null_count():
-            gone = batch.filter(batch[value].is_null())
-            missing += np.bincount(_groups_of(gone), minlength=groups)
-            batch = batch.drop_nulls(value)
-        place = np.searchsorted(np.array(edges), batch[value].to_numpy(), side="right")
-        counts += np.bincount(_groups_of(batch) * cells + place, minlength=len(counts))
-    return counts.reshape(groups, cells), missing
-
-
-def _groups_of(batch: pl.DataFrame) -> Words:
-    return batch["g"].to_numpy().astype(np.int64) if "g" in batch.columns else np.zeros(batch.height, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,39 +139,9 @@ class Histogram:
     people: PeopleTotals
 
     def total(self, source: Source, codes: Encoding, progress: Progress | None) -> Sequence[Totals]:
-        people, keys = self.people, self.people.keys
-        edges = 0 if keys is None or keys.columns != tuple(dict(keys.cuts)) else len(keys.cuts[0][1].edges)
-        if people.added.unit is None and edges > FEW_EDGES and source.engine.adds_here:
-            return [attempt(lambda: self._count_rows(source))]
-        if people.added.unit is None and source.engine.adds_here:
-            return [attempt(lambda: self._count_values(source))]
         found = self.people.total(source)
         (everyone,) = replace(self.people, keys=None).total(source)
         return [Totals([each.records for each in found], everyone.records)]
-
-    def _count_rows(self, source: Source) -> Totals:
-        """Of one column of which each row is a person, in one scan."""
-        people, keys = self.people, self.people.keys
-        assert keys is not None
-        ((name, cut),) = keys.cuts
-        frame, _ = prepare(source, people.added, people.derivation, None, (name,))
-        values = frame.select(value_of(name, cut, kinds_of(frame.collect_schema())[name]).alias("p"))
-        (found,), (missing,) = count_cells(source.engine.batches(values, BATCH_ROWS), "p", cut.edges)
-        in_cells = [int(found[int(code)]) for (code,) in keys.codes]
-        return Totals(in_cells, int(found.sum() + missing))
-
-    def _count_values(self, source: Source) -> Totals:
-        """The same of declared values, or of few cells."""
-        people, keys = self.people, self.people.keys
-        assert keys is not None
-        frame, _ = prepare(source, people.added, people.derivation, keys)
-        found = np.zeros(len(keys.codes) + 1, np.int64)  # the first counts what is not declared
-        for places, counts in source.engine.places_in(frame, [keys]):
-            if counts is None:
-                found += np.bincount(places[:, 0] + 1, minlength=len(found))
-            else:
-                np.add.at(found, places[:, 0] + 1, counts)
-        return Totals(found[1:].tolist(), int(found.sum()))
 
     def rehearsed(self, source: Source) -> Histogram:
         return self

@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from gaussmith.totals.opened import Summation
 
 
-if TYPE_CHECKING:
-    pass
-
-
 def check_present(source: Source, derivation: Derivation) -> None:
     """Refuse columns that must have a value and are not there."""
     for name in derivation.present:
@@ -65,41 +61,32 @@ def open_summation(rule: RowRule) -> Callable[[Source, Query, RowRule, Derivatio
         return open_tables if rule.features[0][0] == TABLED else open_number
     if rule.histogram is None:
         return _open_people
-    return open_tables if rule.by else _open_histogram
+    return open_tables if rule.by or rule.unit is None else _open_histogram
 
 
 def _open_people(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Summation:
-    codes, stand_ins, groups = query.block.codes, query.block.substitutes, query.groups
-    pairs = codes.pairs if isinstance(codes, MomentEncoding) else ()
-    codes = codes.base if isinstance(codes, MomentEncoding) else codes
-    derived = {name for name, _ in rule.columns}
-    read = list(dict.fromkeys(name for name in rule.names if name not in derived))
-    is_box = isinstance(codes, BoxEncoding)
-    if is_box or (groups is None and rule.unit is None):
+    groups, are_records = query.groups, query.groups is None and rule.unit is None
+    own = query.block.codes
+    codes, pairs = (own.base, own.pairs) if isinstance(own, MomentEncoding) else (own, ())
+    if are_records or isinstance(codes, BoxEncoding):
+        derived = dict(rule.columns)
+        read = [name for name in dict.fromkeys(rule.names) if name not in derived]
         check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
-    if not is_box and groups is None and rule.unit is None:  # rows are records, filtered or with derived columns
-        check_once(source, 1)
-        return RecordTotals(rule.names, derivation)
     if not isinstance(codes, BoxEncoding):
-        what = "people or groups with a ball"
-        raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
-    features = tuple(
-        _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
-    )
+        if not are_records:
+            what = "people or groups with a ball"
+            raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
+        check_once(source, 1)
+        return RecordTotals(rule.names, derivation)  # filtered, or with derived columns
     over_rows = records_are_rows(query.block.domain)
-    if over_rows:
-        features += tuple(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs)
-        features += (RowCount(),)
-    else:
-        features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
-    added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
+    added = Contribution(_features(query, rule, codes, pairs, over_rows), rule.unit, rule.rows_per_unit or 1)
     if isinstance(groups, FoundGroups):
         found = open_keys(source, groups, rule, derivation, added)
         check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
         return FoundPeople(added, derivation, found, rule.groups_per_unit)
     keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
-    if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
+    if are_records and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)
         return RecordTotals(tuple(name for _, name in rule.features), derivation)
     check_once(source, len(list(blocks_of(added, source.engine.max_features))))
@@ -107,12 +94,21 @@ def _open_people(source: Source, query: Query, rule: RowRule, derivation: Deriva
     return RowsOfPeople(people) if over_rows else people
 
 
+def _features(
+    query: Query, rule: RowRule, codes: BoxEncoding, pairs: Sequence[Sequence[int]], over_rows: bool
+) -> tuple[Feature, ...]:
+    """What is added up for each coordinate of a box and each product of two; over rows their number too."""
+    stand_ins = query.block.substitutes
+    features = tuple(
+        _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
+    )
+    if over_rows:
+        return (*features, *(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs), RowCount())
+    return (*features, *(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs))
+
+
 def _open_histogram(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> Histogram:
     assert rule.histogram is not None
-    if source.names is None:
-        raise SourceError(
-            "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
-        )
     added = Contribution((), rule.unit)
     labels, cut = _values(query.block.domain), rule.cut_of(rule.histogram)
     if cut is None:

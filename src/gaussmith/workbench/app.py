@@ -192,13 +192,13 @@ def spending(book: Ledger, more: int) -> Spending:
     """The ledger, with what is left shared among some more releases."""
     history = book.history()
     rows = tuple({**row, "clock": clock(row["time"])} for row in reversed(history))
-    spent = 1 - book.remaining / book.budget
+    spent, last = 1 - book.left, history[-1] if history else {"share": 0}
     more = min(MOST, max(1, more))
     like_last = None
-    if history and history[-1]["share"]:
-        like_last = int(book.remaining / book.budget / history[-1]["share"] + 1e-9)
+    if last["share"] and last["of_pure"] == (not book.budget):
+        like_last = int(book.left / last["share"] + 1e-9)
     return Spending(
-        book.where, book.dataset, str(book.guarantee), book.is_spent, 100 * book.remaining / book.budget,
+        book.where, book.dataset, str(book.guarantee), book.is_spent, 100 * book.left,
         book.remaining_epsilon, book.guarantee.delta, rows, spending_picture(history) if history else "",
         budget_picture(0.0, spent), more, _each(book, more), like_last,
     )  # fmt: skip
@@ -206,6 +206,8 @@ def spending(book: Ledger, more: int) -> Spending:
 
 def _each(book: Ledger, more: int) -> str:
     rest = book.remaining_guarantee
+    if rest is None and book.remaining_pure:
+        return f"ε = {round_down(book.remaining_pure / more, 4):g} of pure noise each"
     if rest is None:
         return "nothing: the budget is spent"
     part = rest.split(more)[0]

@@ -253,7 +253,7 @@ class Meaning:
 
 def meaning(plan: Plan) -> Meaning:
     """The guarantee in words; the chance is that of guessing right whether one person is in the data."""
-    right = 50 * math.erfc(-plan.guarantee.mu / math.sqrt(8))
+    right = 100 * plan.guarantee.guess_bound
     told = promise(plan).partition(". Guessing")[0].rstrip(".") + "."
     return Meaning(told, plan.protects, str(plan.guarantee), right)
 
@@ -267,6 +267,9 @@ def mu_of(epsilon: float, delta: float) -> float:
 def curve(plan: Plan, error: float) -> tuple[str, list[tuple[float, float]], tuple[float, float]]:
     """The error of one answer against ε (or μ): the sign, points, and where the plan is. Errors fall as 1/μ."""
     guarantee = plan.guarantee
+    if guarantee.is_pure and guarantee.epsilon is not None:
+        at = guarantee.epsilon
+        return "ε", [(x, error * at / x) for x in _steps(at)], (at, error)
     if guarantee.epsilon is None or guarantee.delta is None:
         return "μ", [(x, error * guarantee.mu / x) for x in _steps(guarantee.mu)], (guarantee.mu, error)
     delta = guarantee.delta

@@ -197,7 +197,7 @@ OWN = ("source", "unit", "guarantee", "neighbours", "neighbors")
 COUNTS = {"people": True, "rows": "rows", "none": False}
 """What can be counted, as a request says it."""
 
-STATED = {"epsilon": ("epsilon", "delta"), "mu": ("mu",), "rho": ("rho",), "target": ("delta",)}
+STATED = {"epsilon": ("epsilon", "delta"), "pure": ("epsilon",), "mu": ("mu",), "rho": ("rho",), "target": ("delta",)}
 """Which numbers each way of stating the protection needs."""
 
 

@@ -26,6 +26,8 @@ from gaussmith.noise import gaussian as normal
 from gaussmith.planning.certificate import verify
 from gaussmith.planning.plan import Plan
 from whole.pairs import Found, total_tables
+from whole.people import ODD
+from whole.trials import Pairs, compare_pairs
 
 SCHEMA = {
     "person": pl.String, "a": pl.Float64, "b": pl.Float64, "q": pl.Float64, "c": pl.String, "d": pl.String,
@@ -168,6 +170,41 @@ def least_total(vectors: np.ndarray, gap: float = 3e-4, rounds: int = 20_000) ->
         chances *= seen ** (1.5 if step < 500 else 1.0)
         chances /= chances.sum()
     return lower, upper
+
+
+def try_people(fields: dict[str, Any], rows: Sequence[Row], generator: random.Random, count: int) -> tuple[Pairs, int]:
+    """Random neighbours of a request, from rows to integers; and how many of them lack a value in one of their groups.
+
+    Such a person has rows in several groups, and in one of these no value at all.
+    """
+    frame, unit = pl.DataFrame([], schema=SCHEMA), bool(fields.get("unit"))
+    plan = gm.Request(frame, guarantee=gm.Guarantee(mu=generator.choice([0.1, 1.0, 5.0])), **fields).plan
+    tables, lacking = [], 0
+    for _ in range(count):
+        others = [row for j in range(generator.randint(0, 2)) for row in random_person(rows, unit, generator, f"o{j}")]
+        one, other = (random_person(rows, unit, generator, "p") for _ in range(2))
+        lacking += lacks_a_value(other)
+        tables += [others + one if fields.get("neighbours") == "replace-one" else others, others + other]
+    return compare_pairs(plan, tables, SCHEMA), lacking
+
+
+def random_person(rows: Sequence[Row], unit: bool, generator: random.Random, name: str) -> list[Row]:
+    """Rows of any kinds, with odd values among them, or several of two kinds alone."""
+    size = generator.choice([1, 2, ROWS, ROWS + 2]) if unit else 1
+    kinds = generator.sample(rows, min(2, len(rows))) if generator.random() < 0.5 else rows
+    found = [generator.choice(kinds) | {"person": name} for _ in range(size)]
+    if generator.random() < 0.2:
+        found = [row | {key: generator.choice(ODD) for key in BOUNDS if key in row} for row in found]
+    return found
+
+
+def lacks_a_value(person: Sequence[Row]) -> bool:
+    """Whether a person in several groups has, in one of them, no value of a column."""
+    groups: dict[Any, list[Row]] = {}
+    for row in person:
+        groups.setdefault((row.get("c"), row.get("d")), []).append(row)
+    columns = [key for key in BOUNDS if key in person[0]]
+    return len(groups) > 1 and any(all(row[key] is None for row in g) for g in groups.values() for key in columns)
 
 
 def named_cases() -> dict[str, tuple[dict[str, Any], list[Row]]]:

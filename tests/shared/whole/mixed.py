@@ -21,9 +21,9 @@ from gaussmith.planning.plan import Plan
 from gaussmith.planning.query import Query
 from whole.asks import Size, WholeAsk, complete, random_ask
 from whole.optimum import differences_of, least_total, total_of
-from whole.pairs import Found, distances, spent, total_alone, total_tables
+from whole.pairs import distances, spent, total_tables
 from whole.people import ODD, Table, everyone, random_rows, rows_at, schema_of
-from whole.trials import ALONE, Beside, Pairs
+from whole.trials import Beside, Pairs, compare_pairs
 
 QUANTILE, VARIANCE = "quantile", "variance"
 MIXED = Size(people=16, answers=4, questions=2, groups=3, most=2, columns=1)
@@ -167,14 +167,4 @@ def try_mixed_pairs(ask: MixedAsk, generator: random.Random, count: int) -> Pair
         while not any(row["person"] == "person" for row in rows):
             rows = random_mixed_rows(ask, generator, "person")
         tables += [others, others + rows]
-    totals = total_tables(plan, tables, schema)
-    alone = range(min(2 * ALONE, len(tables)))
-    differ = sum(_plain(total_alone(plan, tables[i], schema)) != _plain(totals[i]) for i in alone)
-    found = [distances(plan, one, other) for one, other in zip(totals[0::2], totals[1::2], strict=True)]
-    together = [spent(plan, each) for each in found]
-    violations = sum(max(each) > 1 or all_of > 1 for each, all_of in zip(found, together, strict=True))
-    return Pairs(max(map(max, found)), max(together), differ, violations)
-
-
-def _plain(found: Found) -> list[Any]:
-    return [[([int(k) for k in each.sums], each.records) for each in query] for query in found]
+    return compare_pairs(plan, tables, schema)

@@ -86,6 +86,11 @@ def total_alone(plan: Plan, table: Sequence[dict[str, Any]], schema: dict[str, A
     return [total(source) for source in prepared.sources]
 
 
+def in_numbers(found: Found) -> list[Any]:
+    """Totals as plain numbers, which are equal or not."""
+    return [[([int(k) for k in each.sums], each.records) for each in query] for query in found]
+
+
 def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     """The integers to which noise is added, of every noise of a plan: what `release_totals` makes of totals."""
     found = []

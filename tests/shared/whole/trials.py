@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from gaussmith.planning.plan import Plan
 from whole.asks import WholeAsk
 from whole.optimum import differences_of, least_total, total_of
-from whole.pairs import distances, spent, total_alone, total_tables
-from whole.people import everyone, neighbours_of, rows_at, schema_of
+from whole.pairs import distances, in_numbers, spent, total_alone, total_tables
+from whole.people import Table, everyone, neighbours_of, rows_at, schema_of
 
 ALONE = 2
 """So many pairs are also taken one by one, the way a release takes them."""
@@ -49,9 +52,14 @@ class Pairs:
 def try_pairs(ask: WholeAsk, generator: random.Random, count: int) -> Pairs:
     """Random neighbours, from rows to integers."""
     plan, schema = ask.request(mu=generator.choice([0.1, 1.0, 5.0])).plan, schema_of(ask)
-    tables = [table for _ in range(count) for table in neighbours_of(ask, generator)]
+    return compare_pairs(plan, [table for _ in range(count) for table in neighbours_of(ask, generator)], schema)
+
+
+def compare_pairs(plan: Plan, tables: Sequence[Table], schema: dict[str, Any]) -> Pairs:
+    """How far apart the integers of neighbours are: of the first table and the second, the third and the fourth, …"""
     totals = total_tables(plan, tables, schema)
-    differ = sum(total_alone(plan, tables[i], schema) != totals[i] for i in range(min(2 * ALONE, len(tables))))
+    alone = range(min(2 * ALONE, len(tables)))
+    differ = sum(in_numbers(total_alone(plan, tables[i], schema)) != in_numbers(totals[i]) for i in alone)
     found = [distances(plan, one, other) for one, other in zip(totals[0::2], totals[1::2], strict=True)]
     together = [spent(plan, each) for each in found]
     violations = sum(max(each) > 1 or all_of > 1 for each, all_of in zip(found, together, strict=True))

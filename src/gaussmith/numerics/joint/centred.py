@@ -50,8 +50,6 @@ class LiftBlock:
     """√T_b."""
     energy: float
     """‖c_b‖², in answers scaled to the roots of their weights."""
-    closed: bool = False
-    """Whether it is one part in closed form, whose centre is searched for together with others."""
 
 
 def unboxed(block: LiftBlock, part: JointPart) -> LiftBlock:
@@ -351,15 +349,8 @@ class CentredLaw:
         return (in_kappa, in_gamma), (energy_in_kappa, energy_in_gamma)
 
 
-Centres = list[tuple[float, Array]]
-"""κ, and γ of the columns that are not centred at 0, part by part."""
-
-
-def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None = None) -> CentredLaw:
-    """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere.
-
-    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there.
-    """
+def find_centres(batch: Batch, copies: Array, outside: float) -> CentredLaw:
+    """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere."""
     from scipy.optimize import minimize
 
     n, width = batch.w.shape
@@ -387,15 +378,13 @@ def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | No
         return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
 
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
-    starts, bend, ftol = _starts(batch, free, units), _BEND, 1e-7
-    if near is not None:
-        gamma = np.concatenate([at / unit[: len(at)] for (_, at), unit in zip(near, units, strict=True)])
-        starts, bend, ftol = [np.append([kappa for kappa, _ in near] / batch.m, gamma)], _BEND / 30, 1e-8
     tried = []
-    for x in starts:
-        options = {"maxiter": 80, "ftol": ftol}
-        found = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        tried += [x, found.x]
+    for x in _starts(batch, free, units):
+        tried.append(x)
+        for bend, ftol in ((_BEND, 1e-7), (_BEND / 30.0, 1e-8)):
+            options = {"maxiter": 80, "ftol": ftol}
+            x = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        tried.append(x)
     if outside == 0:
         tried.append(np.zeros(n + int(free.sum())))
     half = tried[-1 - (outside == 0)].copy()
@@ -444,7 +433,7 @@ def make_block(member: int, part: JointPart, law: CentredLaw, q: int) -> LiftBlo
     norm = float(rows.squares.max())
     scale = 1.0 / math.sqrt(norm)
     root = math.sqrt(rows.cost * norm)
-    return LiftBlock((member,), (rows.own * scale,), rows.ties * scale, rows.constant * scale, root, rows.energy, True)
+    return LiftBlock((member,), (rows.own * scale,), rows.ties * scale, rows.constant * scale, root, rows.energy)
 
 
 def make_rows(part: JointPart, law: CentredLaw, q: int, root: float) -> CentredRows:
@@ -494,4 +483,4 @@ def everybody(member: int, part: JointPart) -> LiftBlock:
     root = float(roots.sum())
     own = np.diag(np.sqrt(roots / root)) if root else np.zeros((0, 0))
     energy = float((part.weights * part.centre**2).sum()) + part.count_weight
-    return LiftBlock((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy, True)
+    return LiftBlock((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy)

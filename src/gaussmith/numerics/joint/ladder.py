@@ -1,15 +1,14 @@
 """The least noise for a whole request: from the exact optimum of small ones to closed forms of large ones.
 
 types              all parts together, every type listed: the optimum (theorem A)
-shared constant    each part around a centre (theorem C): the smallest together by types, the others in closed form
-split              every part by itself: never better than the above, unless their search failed
+shared constant    each part around a centre (theorem C), in closed form or by its types
 additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +18,6 @@ from gaussmith.numerics.exact import Array
 from gaussmith.numerics.joint.centred import (
     Batch,
     CentredLaw,
-    Centres,
     LiftBlock,
     everybody,
     find_centres,
@@ -231,11 +229,6 @@ def _both(worst: Array, squares: Array) -> Array:
     return found
 
 
-Known = dict[int, tuple[float, Array]]
-"""Centres of parts in closed form."""
-
-Solver = Callable[[Sequence[int], Sequence[JointPart], float], LiftBlock]
-
 _MOST = 100_000
 """Combinations of types that are listed, at most."""
 
@@ -245,7 +238,7 @@ _WORK = 4e6
 _TABLE = 3e6
 """Types times corners of a part that is solved by types."""
 
-_BLOCK = 1e6
+_BLOCK = 250_000.0
 """The same of a block among others."""
 
 
@@ -321,19 +314,11 @@ NOBODY = TypesLaw((), (), (), np.ones(1))
 
 
 def _add_remove(body: Body) -> Found:
-    reduced = [_reduced(part) for part in body.parts]
+    reduced = [Reduced(part, False) for part in body.parts]
     if _fits(reduced, _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight, families=body.families)
         return [solved.block], "types", law_of_people(solved.law)
-    found = _share_constant(body, reduced)
-    least = sum(_least_root(reduced[q]) for q in _single(body)) + math.sqrt(body.people_weight)
-    if root_of_total(found, body.people_weight) < least * (1.0 - 1e-6):  # no need to solve them apart
-        return found, "shared constant", None
-    apart = [_alone(q, body.parts[q]) for q in _single(body)]
-    apart += [_family(family.members, body, 0.0) for family in body.families]
-    if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
-        return apart, "split", None
-    return found, "shared constant", None
+    return _share_constant(body, reduced), "shared constant", None
 
 
 def _replace_one(body: Body) -> Found:
@@ -347,17 +332,12 @@ def _replace_one(body: Body) -> Found:
 
 def _replace_families(body: Body) -> Found:
     """The same where groups weigh differently: every family by itself. Its law is told where nothing else is asked."""
-    solved = [solve_replaced(body.parts[q], q) for q in _single(body)]
+    solved = [solve_replaced(part, q) for q, part in enumerate(body.parts) if body.family_of(q) is None]
     for family in body.families:
         solved.append(solve_replaced_family(family.members, [body.parts[q] for q in family.members], family.most))
     law = solved[0][1] if len(solved) == 1 else None
     how = "additive roots" if law is None else "types"
     return [block for block, _ in solved], how, None if law is None else law_of_people(law)
-
-
-def _single(body: Body) -> list[int]:
-    """The parts that are in no family."""
-    return [q for q in range(len(body.parts)) if body.family_of(q) is None]
 
 
 def _is_silent(part: JointPart) -> bool:
@@ -397,88 +377,25 @@ def _fits(parts: Iterable[Reduced], work: float) -> bool:
     return True
 
 
-def _reduced(part: JointPart) -> Reduced:
-    return Reduced(part, False)
-
-
-def _least_root(part: Reduced) -> float:
-    """A bound of √T of a part by itself, from below: S of people in as many groups as can be, at corners of all signs.
-
-    Where everybody is in, only what varies is told: the rest may be read from their number.
-    """
-    g, k = part.part.groups, part.part.most
-    turned = math.sqrt(g * k) * (part.spread + part.row_spread)
-    if not _fits([part], _BLOCK / 4):
-        return turned
-    varies = part.moving < part.part.varying  # all of their rows
-    own, same = part.asked[:, :-1][:, varies], part.asked[:, :-1][:, ~varies].sum(axis=1) + part.asked[:, -1]
-    scatter, middle = own @ own.T, np.outer(same, same) * (not part.part.always)
-    across = (k * scatter + (k * (g - k) / (g - 1)) * middle) / g if g > 1 else 0.0 * scatter
-    roots = (np.sqrt(np.maximum(np.linalg.eigvalsh(M), 0.0)).sum() for M in (across, (k * scatter + k**2 * middle) / g))
-    return float(turned + (g - 1) * next(roots) + next(roots))
-
-
-def _alone(q: int, part: JointPart) -> LiftBlock:
-    """A part by itself, without a centre."""
-    if _fits([_reduced(part)], _BLOCK / 4):
-        return solve_types([q], [part], 0.0, gap=1e-4).block
-    if part.always:
-        return unboxed(everybody(q, part.boxed), part)
-    batch = Batch([part.boxed])
-    law = batch.law(np.zeros(1), np.zeros_like(batch.w))
-    return unboxed(make_block(q, part.boxed, law, 0), part)
-
-
 def _share_constant(body: Body, reduced: Sequence[Reduced]) -> list[LiftBlock]:
-    """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
-    nothing is gained. A block feels the others through the energy of their centres alone."""
-    known: Known = {}
-    blocks = [_family(family.members, body, body.people_weight) for family in body.families]
-    single = _single(body)
-    blocks += _closed_forms(body.parts, single, body.people_weight + sum(b.energy for b in blocks), known)
-    least = root_of_total(blocks, body.people_weight)
-    merged = _groups(reduced, single)
-    for _ in range(4):
-        for family in body.families:
-            blocks = _exchanged(body, blocks, list(family.members), partial(_family_beside, body))
-        for group in merged:
-            blocks = _exchanged(body, blocks, group, _by_types)
-        felt = sum(b.energy for b in blocks)
-        blocks = _centred_anew(body, blocks, known)
-        now = root_of_total(blocks, body.people_weight)
-        # What is left to gain is of second order in how far the energy moved.
-        if now > least * (1.0 - 1e-5) or abs(sum(b.energy for b in blocks) - felt) <= 0.01 * felt:
-            break
-        least = now
+    """Blocks around centres: closed forms, and by types where these can gain more than a few per cent.
+
+    Solving small parts together, and all centres again beside what was found, gained less than a thousandth
+    (docs/decisions.md, 15).
+    """
+    single = [q for q in range(len(body.parts)) if body.family_of(q) is None]
+    blocks = _closed_forms(body.parts, single, body.people_weight)
+    for family in body.families:
+        blocks.append(_family(family.members, body, body.people_weight + sum(b.energy for b in blocks)))
+    for q in single:
+        part = body.parts[q]
+        loses = len(reduced[q].moving) > 1 or part.counts_rows or not part.count_weight
+        if loses and _fits([reduced[q]], _BLOCK):
+            kept = [b for b in blocks if b.members != (q,)]
+            outside = body.people_weight + sum(b.energy for b in kept)
+            found = [*kept, solve_types([q], [part], outside, gap=1e-5).block]
+            blocks = min(blocks, found, key=lambda each: root_of_total(each, body.people_weight))
     return blocks
-
-
-def _exchanged(body: Body, blocks: list[LiftBlock], group: list[int], solver: Solver) -> list[LiftBlock]:
-    """The blocks with those of a group solved anew beside the others, where that is better."""
-    kept = [b for b in blocks if not set(group).intersection(b.members)]
-    outside = body.people_weight + sum(b.energy for b in kept)
-    found = [*kept, solver(group, [body.parts[q] for q in group], outside)]
-    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
-    return found if better else blocks
-
-
-def _centred_anew(body: Body, blocks: list[LiftBlock], known: Known) -> list[LiftBlock]:
-    """The blocks with all closed forms around new centres, where that is better."""
-    closed = sorted(b.members[0] for b in blocks if b.closed)
-    kept = [b for b in blocks if not b.closed]
-    if not closed:
-        return blocks
-    found = [*kept, *_closed_forms(body.parts, closed, body.people_weight + sum(b.energy for b in kept), known)]
-    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
-    return found if better else blocks
-
-
-def _by_types(members: Sequence[int], parts: Sequence[JointPart], outside: float) -> LiftBlock:
-    return solve_types(members, parts, outside, gap=1e-5).block
-
-
-def _family_beside(body: Body, members: Sequence[int], _: Sequence[JointPart], outside: float) -> LiftBlock:
-    return _family(members, body, outside)
 
 
 def _family(members: Sequence[int], body: Body, outside: float) -> LiftBlock:
@@ -486,33 +403,16 @@ def _family(members: Sequence[int], body: Body, outside: float) -> LiftBlock:
     parts = [body.parts[q] for q in members]
     family = body.family_of(members[0])
     assert family is not None
-    if _fits(map(_reduced, parts), _BLOCK / 4):
+    if _fits((Reduced(part, False) for part in parts), _BLOCK):
         within = Family(tuple(range(len(parts))), family.most)
         return solve_types(members, parts, outside, gap=1e-5, families=[within]).block
     return solve_weighted(members, parts, family.most, outside)
 
 
-def _groups(parts: Sequence[Reduced], single: Sequence[int]) -> list[list[int]]:
-    """The smallest parts together, as far as their types can be listed, and others of several columns alone."""
-    order = sorted(single, key=lambda q: (parts[q].size, q))
-    first: list[int] = []
-    for q in order:
-        if not _fits([parts[at] for at in (*first, q)], _BLOCK):
-            break
-        first.append(q)
-    groups = [sorted(first)] if first else []
-    for q in order[len(first) :]:
-        columns, part = len(parts[q].moving), parts[q].part
-        if (columns >= 2 or part.counts_rows) and _fits([parts[q]], _BLOCK / 4):
-            groups.append([q])
-    return groups
-
-
-def _closed_forms(parts: Sequence[JointPart], members: Sequence[int], outside: float, known: Known) -> list[LiftBlock]:
+def _closed_forms(parts: Sequence[JointPart], members: Sequence[int], outside: float) -> list[LiftBlock]:
     """The closed form of each of these parts, at the best centres for all of them; like parts are solved once.
 
-    Centres that are `known` from before are where the search begins; those that are found are kept there. The number of
-    rows and the sums over them are taken for columns of a box.
+    The number of rows and the sums over them are taken for columns of a box.
     """
     whole, parts = parts, [part.boxed for part in parts]
     found = [everybody(q, parts[q]) for q in members if parts[q].always]
@@ -524,23 +424,20 @@ def _closed_forms(parts: Sequence[JointPart], members: Sequence[int], outside: f
         kinds.setdefault(_kind(parts[q]), []).append(q)
     batch = Batch([parts[alike[0]] for alike in kinds.values()])
     copies = np.array([len(alike) for alike in kinds.values()], float)
-    near = [known[alike[0]] for alike in kinds.values()] if all(q in known for q in rest) else None
-    law = _recall_centres(batch, copies, outside + sum(block.energy for block in found), near)
+    law = _recall_centres(batch, copies, outside + sum(block.energy for block in found))
     for i, alike in enumerate(kinds.values()):
         for q in alike:
-            known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
             found.append(make_block(q, parts[q], law, i))
     return [unboxed(block, whole[block.members[0]]) for block in found]
 
 
-def _recall_centres(batch: Batch, copies: Array, outside: float, near: Centres | None) -> CentredLaw:
+def _recall_centres(batch: Batch, copies: Array, outside: float) -> CentredLaw:
     """As `find_centres` finds it, or has found it: columns centred at 0 count together, so that other bounds of theirs
     are seldom another search."""
-    find = partial(find_centres, batch, copies, outside, near)
+    find = partial(find_centres, batch, copies, outside)
     if batch.w.size > MAX_COLUMNS:
         return find()
-    places = None if near is None else tuple((kappa, gamma.tobytes()) for kappa, gamma in near)
-    return recall(_CENTRES, (batch.content, copies.tobytes(), outside, places), find, MAX_CENTRES)
+    return recall(_CENTRES, (batch.content, copies.tobytes(), outside), find, MAX_CENTRES)
 
 
 def _kind(part: JointPart) -> tuple[bytes, ...]:

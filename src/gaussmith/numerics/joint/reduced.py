@@ -3,9 +3,6 @@
 The sign of a column centred at 0 can be turned in every group by itself, so its best noise is the same in all groups
 and tied to nothing: all such columns together count as Σ √w_j r_j. The *answers* of a group are what is asked of the
 other columns and of the count, each scaled to the root of its weight: v = asked · (z_1, …, z_p, 1).
-
-A lone sum that is never on both sides of 0 has one corner only, the one farther from 0: the other lies between it and
-absence, also where everybody is in (rule Z).
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ class Reduced:
 
     part: JointPart
     replaced: bool
-    alone: bool = False
-    """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
     limited: bool = False
     """Whether the part is in a family: under replace-one how many groups are kept is then listed."""
 
@@ -42,7 +37,7 @@ class Reduced:
         """All that a law on its people depends on: what is asked of the other columns, and how much is set aside."""
         part = self.part
         numbers = part.groups, part.fewest, part.most, part.max_rows, len(self.moving), self.spread, self.row_spread
-        return numbers, self.asked.tobytes(), self.replaced, self.limited, self.lone
+        return numbers, self.asked.tobytes(), self.replaced, self.limited
 
     @cached_property
     def free(self) -> npt.NDArray[np.bool_]:
@@ -109,12 +104,6 @@ class Reduced:
     def answers(self) -> int:
         return len(self.moving) + self.counted
 
-    @cached_property
-    def lone(self) -> bool:
-        """Whether rule Z holds: one sum and nothing else, not even a column that was set aside."""
-        one = len(self.moving) == self.part.columns == self.answers == 1 and (self.alone or not self.part.always)
-        return bool(one and abs(self.kept.centre[0]) >= self.kept.radius[0])
-
     @property
     def corners(self) -> int:
         """How many corners the moving columns of a group have."""
@@ -122,7 +111,7 @@ class Reduced:
 
     @cached_property
     def size(self) -> int:
-        """How many types the moving columns have, without listing them (rule Z lists fewer); at least so many."""
+        """How many types the moving columns have, without listing them; at least so many."""
         columns, most = len(self.moving), self.part.most
         if columns > 20 or (self.replaced and columns > 8):
             return 2**20  # too many, and slow to count
@@ -136,18 +125,10 @@ class Reduced:
                 break
         return size
 
-    @property
-    def _listed(self) -> JointPart:
-        """The part whose types are listed: under rule Z one without columns."""
-        if not self.lone:
-            return self.kept
-        none = np.zeros(0)
-        return JointPart(self.part.groups, self.part.fewest, self.part.most, none, none, none, 1.0)
-
     @cached_property
     def types(self) -> tuple[Array, Array]:
         """What a group can hold, (z of the moving columns, 1) or a difference of two; and the counts of every type."""
-        listed = self._listed
+        listed = self.kept
         if listed.most == 1 and not self.replaced:  # one group, at any corner, or none
             p = listed.columns
             signs = np.asarray(np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0, float)
@@ -155,8 +136,6 @@ class Reduced:
             counts = np.vstack([np.zeros((1 - listed.fewest, 2**p)), np.eye(2**p)])
         else:
             held, counts = list_types(listed, self.replaced, self.limited)
-        if self.lone:
-            held = np.hstack([np.sign(self.kept.centre[0]) * held, held])
         return held, counts
 
     @cached_property

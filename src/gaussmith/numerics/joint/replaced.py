@@ -58,9 +58,8 @@ def solve_types(
     `families` are those of the parts, by their places in the list.
     """
     extra = 0.0 if replaced else sum(part.count_weight for part in parts if part.always)
-    only = len(parts) == 1 and weight + extra == 0
     shared = {q for family in families for q in family.members}
-    reduced = [Reduced(part, replaced, alone=only, limited=q in shared) for q, part in enumerate(parts)]
+    reduced = [Reduced(part, replaced, limited=q in shared) for q, part in enumerate(parts)]
     law = find_worst_law(ReducedPeople(reduced, math.sqrt(weight + extra), families), gap)
     return Solved(_block(tuple(members), reduced, weight + extra, extra, law), law)
 
@@ -158,14 +157,10 @@ def answer_rows(part: Reduced) -> Index:
 MOST_TYPES = 20_000
 """Types of a part that are listed."""
 
-MOST_CERTIFIED = 150_000
-"""The same of a lone sum, whose noise is found from few of them (rule Z): certifying it takes them all."""
-
 
 def solve_replaced(part: JointPart, member: int = 0) -> tuple[LiftBlock, WorstLaw | None]:
     """The best noise of one part under replace-one, and the law that proves it where types were listed."""
-    reduced = Reduced(part, True)
-    if reduced.size <= (MOST_CERTIFIED if reduced.lone else MOST_TYPES):
+    if Reduced(part, True).size <= MOST_TYPES:
         solved = solve_types([member], [part], 0.0, replaced=True)
         return solved.block, solved.law
     return _closed_form(part, member), None
