@@ -20,14 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.noise.reals import Enclosure, Real, Words, exponential, uniform_integers
-from gaussmith.privacy.choices import gdp_of_choice
 
 Places = npt.NDArray[np.int64]
 
@@ -81,16 +79,12 @@ class Occupied:
 
 
 class Selection(Protocol):
-    """A choice of a cell among all cells of a table that is exactly ε-DP, and μ-GDP."""
+    """A choice of a cell among all cells of a table that is exactly ε-DP; `privacy.choices` says what μ that is."""
 
     def __hash__(self) -> int: ...
 
     @property
     def epsilon(self) -> Fraction: ...
-
-    @property
-    def mu(self) -> float:
-        """What it is charged where μ² adds up; rounded up."""
 
     def sample(self, table: Occupied, times: int, words: Words) -> Places:
         """So many independent choices, exactly of this law. Each is charged."""
@@ -101,7 +95,7 @@ class RankSelection:
     """The cell that holds a quantile, by the exponential mechanism over ranks.
 
     Guarantee: if one person changes #below − level·n by at most `sensitivity` at every edge, what is chosen is exactly
-    ε-DP and μ-GDP: weights change by factors whose logarithms lie within a range of ε.
+    ε-DP: weights change by factors whose logarithms lie within a range of ε.
     Requires (owed): 0 < ε ≤ 100, 0 < level < 1, sensitivity > 0, fewer than 2^42 people, denominators of levels ≤ 2^20.
 
     >>> from gaussmith.noise.keystream import Keystream
@@ -113,10 +107,6 @@ class RankSelection:
     level: Fraction
     epsilon: Fraction
     sensitivity: Fraction
-
-    @cached_property
-    def mu(self) -> float:
-        return gdp_of_choice(self.epsilon)
 
     def sample(self, table: Occupied, times: int, words: Words) -> Places:
         """So many independent cells, one draw each."""

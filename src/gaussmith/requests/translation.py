@@ -42,7 +42,7 @@ from gaussmith.requests.bins import CELLS, Bins, cuts_of, equal_cells, plain_key
 from gaussmith.requests.question import Question
 from gaussmith.requests.readers import is_found, is_plain, without
 from gaussmith.statistics.asking import read_weights
-from gaussmith.statistics.chosen import FOR_VALUE
+from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import CELLS as CELLS_OF
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
@@ -338,7 +338,7 @@ def may_choose(part: Part) -> bool:
     if part.over != CELLS_OF or len(part.asked) != 1 or part.question.error_at_most is not None:
         return False
     _, levels, cut, _ = part.asked[0].arguments
-    return len(levels) == 1 and cut.ends is not None and cut == equal_cells(*cut.ends, CELLS)
+    return len(levels) == 1 and cut.ends is not None and cut == equal_cells(cut.ends[0], cut.ends[1], CELLS)
 
 
 def assemble_part(part: Part, unit: str | None, chooses: bool = False) -> Assembled:
@@ -382,9 +382,9 @@ class Translated:
         most = 1 if groups is None else groups.at_most
         chosen = domain.at(choice_within(left, domain.level, query.neighbours, most, groups is not None))
         spread = spread_of_ranks(chosen.epsilon, chosen.sensitivity_of_ranks(query.neighbours))
-        read = [replace(each, spread=spread) for each in self.made.answers.statistics]
+        (read,) = (each for each in self.made.answers.statistics if isinstance(each, ChosenQuantiles))
         block = query.block
-        answers = replace(block.answers, statistics=tuple(read))
+        answers = replace(block.answers, statistics=(replace(read, spread=spread),))
         return replace(
             query, guarantee=guarantee, block=replace(block, problem=block.problem.over(chosen), answers=answers)
         )
