@@ -169,6 +169,17 @@ class NumberCells:
         return replace(self, cut=replace(self.cut, edges=self.cut.edges[:2]))
 
 
+_RANK_BITS = 24
+"""More bits than the place of a fine cell has: groups stand above."""
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _ranked(groups: Words, places: Words) -> Words:
+    """Groups and places as one number each."""
+    return (groups.astype(np.int64) << _RANK_BITS) + places
+
+
 @dataclass(frozen=True, eq=False)
 class FineCounts(NumberCells):
     """People in fine cells of one number each: the cells that somebody is in, told by their codes but for some digits.
@@ -185,19 +196,24 @@ class FineCounts(NumberCells):
     def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Encoding, groups: int) -> list[Totals]:
         import narwhals as nw
 
-        part = 2.0**-self.shift
         code = nw.col("c0" if added.unit is not None else "f0").cast(nw.Float64)
         coded = code_people(people, added, ("g",)) if added.unit is not None else people
-        placed = coded.select("g", (code * part).floor().cast(nw.Int64).alias("p"), nw.lit(1).cast(nw.Int64).alias("n"))
-        counted = placed.group_by("g", "p").agg(nw.col("n").sum())
-        found = np.array(
-            [(int(g), int(p), int(n)) for g, p, n in engine.fetch(counted.select("g", "p", "n"))], np.int64
-        )
-        found = found.reshape(-1, 3)
-        found = found[np.lexsort((found[:, 1], found[:, 0]))]
-        ends = np.searchsorted(found[:, 0], np.arange(groups + 1))
-        each = [found[start:end] for start, end in itertools.pairwise(ends.tolist())]
-        return [PlacedTotals([], int(some[:, 2].sum()), some[:, 1], some[:, 2]) for some in each]
+        placed = coded.select("g", (code * 2.0**-self.shift).floor().cast(nw.Int64).alias("p"))
+        if engine.adds_here:
+            batches = engine.batches(placed, BATCH_ROWS)
+            ranked = (_ranked(batch["g"].to_numpy(), batch["p"].to_numpy()) for batch in batches)
+            counted = [np.unique(each, return_counts=True) for each in ranked]
+        else:
+            one = placed.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
+            rows = list(engine.fetch(one.group_by("g", "p").agg(nw.col("n").sum()).select("g", "p", "n")))
+            g, p, n = np.array(rows, np.int64).reshape(-1, 3).T
+            counted = [(_ranked(g, p), n)]
+        ranks, inverse = np.unique(np.concatenate([_NONE, *(each for each, _ in counted)]), return_inverse=True)
+        counts = np.zeros(len(ranks), np.int64)
+        np.add.at(counts, inverse, np.concatenate([_NONE, *(each for _, each in counted)]))
+        ends = np.searchsorted(ranks, np.arange(groups + 1) << _RANK_BITS)
+        each = ((ranks[i:j] & (1 << _RANK_BITS) - 1, counts[i:j]) for i, j in itertools.pairwise(ends.tolist()))
+        return [PlacedTotals([], int(n.sum()), p, n) for p, n in each]
 
     def combined(self, rows: Frame, added: Contribution) -> Frame:
         if added.unit is None:
