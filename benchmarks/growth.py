@@ -1,7 +1,9 @@
 """Claims: the time of a release is linear in rows and in columns (exponent at most 1.05), at most linear in groups, and
+its memory does not grow with rows, on any engine. What else a request can have many of costs what its axis claims, in
+each step: the plan, its print, the release, its print. Exponents are slopes of log time over log size.
 
-its memory does not grow with rows, on any engine. Exponents are slopes of log time over log size, by least squares on
-medians.
+    ./run python benchmarks/growth.py --axes       # the axes of requests alone: a minute
+    ./run bench growth                             # rows, columns and groups too
 
 Every point is measured in fresh processes, in turn over several rounds: imports and a release of a few rows are not
 timed. Processor seconds are fitted, which other work on the machine hardly touches; elapsed ones are shown beside them.
@@ -12,6 +14,7 @@ to 1.28 times over several runs.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -21,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ from child import peak_megabytes
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 import java
-from findings import machine, save, today
+from findings import Findings, machine, save, today
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 CLAIM = 1.05
@@ -219,6 +222,213 @@ def judge_memory(points: list[dict[str, float]]) -> tuple[bool, float]:
     return holds, growth
 
 
+# What a request can have many of. Each axis is measured at a size and at four times that, in this process; the sizes of
+# each round are others, so that nothing is found that was kept.
+
+ROUNDS_OF_AXES = 2
+STEADY = 0.05
+"""Seconds added to each, as what takes no time has no slope."""
+
+
+class Clock:
+    """The processor seconds of each step; of Spark's Java too, where its process is given."""
+
+    def __init__(self, process: int | None = None) -> None:
+        self.process, self.seconds = process, dict[str, float]()
+
+    def now(self) -> float:
+        return time.process_time() + (0.0 if self.process is None else java.processor_seconds(self.process))
+
+    def __call__(self, step: str, work: Callable[[], Any]) -> Any:
+        start = self.now()
+        found = work()
+        self.seconds[step] = self.now() - start
+        return found
+
+
+def live(table: Any, clock: Clock | None = None, **asked: Any) -> dict[str, float]:
+    """A request from its plan to the printed release."""
+    clock = clock or Clock()
+    request = clock("plan", lambda: gm.Request(table, guarantee=G, **asked))
+    clock("print of the plan", lambda: (str(request.plan), request.plan.to_json()))
+    release = clock("release", lambda: gm.release(request))
+    clock("print", lambda: (str(release), release.to_json()))
+    return clock.seconds
+
+
+def numbers(size: int, rows: int = 1000) -> pl.DataFrame:
+    random = np.random.default_rng()
+    return pl.DataFrame({name: random.random(rows) for name in names(size)})
+
+
+def letters(size: int) -> pl.DataFrame:
+    random = np.random.default_rng()
+    return pl.DataFrame({name: random.choice(list("abcd"), 1000) for name in names(size)})
+
+
+def keyed(size: int, rows: int = 100_000) -> pl.DataFrame:
+    random = np.random.default_rng()
+    columns = {"person": rows // 5, "key": size}
+    return pl.DataFrame({name: random.integers(0, most, rows) for name, most in columns.items()}).with_columns(
+        x0=pl.Series(random.random(rows))
+    )
+
+
+def marginals(size: int) -> dict[str, float]:
+    """Tables of neighbouring columns: as many as columns."""
+    values = {name: list("ab") for name in names(size)}
+    return live(letters(size), marginals=[list(pair) for pair in itertools.pairwise(values)], values=values)
+
+
+def proportions(size: int) -> dict[str, float]:
+    values = [f"v{i}" for i in range(size)]
+    return live(pl.DataFrame({"x": values}), proportions={"x": values})
+
+
+def regression(size: int) -> dict[str, float]:
+    own = names(size)
+    asked = {"of": own[0], "on": own[1:]}
+    return live(numbers(size), regression=asked, bounds=dict.fromkeys(own, (0, 1)))
+
+
+def missing_means(size: int) -> dict[str, float]:
+    """Each has rows of its own, as any may be missing."""
+    table = numbers(size).with_columns(pl.when(pl.all() > 0.1).then(pl.all()))
+    return live(table, means=dict.fromkeys(names(size), (0, 1)))
+
+
+def bounded_means(size: int) -> dict[str, float]:
+    return live(numbers(size), means={name: (0, 1 + i) for i, name in enumerate(names(size))})
+
+
+def histograms(size: int) -> dict[str, float]:
+    return live(letters(size), histograms={name: list("abcd") for name in names(size)})
+
+
+def medians(size: int) -> dict[str, float]:
+    return live(numbers(size), medians=dict.fromkeys(names(size), (0, 10)))
+
+
+def mixed(size: int) -> dict[str, float]:
+    kinds: list[Callable[[str], dict[str, Any]]] = [
+        lambda name: {"sums": {name: (0, 1)}},
+        lambda name: {"means": {name: (0, 2)}},
+        lambda name: {"count": True, "where": f"{name} > 0.5"},
+        lambda name: {"variances": {name: (0, 1)}},
+        lambda name: {"medians": {name: (0, 1)}},
+    ]
+    questions = [{"name": f"q{i}", **kinds[i % len(kinds)](name)} for i, name in enumerate(names(size))]
+    return live(numbers(size), questions=questions)
+
+
+def medians_of_groups(size: int) -> dict[str, float]:
+    return live(keyed(size), medians={"x0": (0, 1)}, by={"key": list(range(size))})
+
+
+def means_of_groups(size: int) -> dict[str, float]:
+    return live(keyed(size), means={"x0": (0, 1)}, count=True, by={"key": list(range(size))})
+
+
+def iterations(size: int) -> dict[str, float]:
+    clock = Clock()
+    release = gm.release(gm.Request(keyed(size), count=True, by={"key": list(range(size))}, guarantee=G))
+    clock("iteration", lambda: list(release))
+    clock("each key", lambda: [release[key] for key in range(size)])
+    return clock.seconds
+
+
+def found_keys(size: int) -> dict[str, float]:
+    """Each person has five rows, and one group of them counts."""
+    return live(keyed(size, 5 * size), unit="person", by={"key": "found"}, count=True, groups_per_unit=1)
+
+
+def text_values(size: int) -> dict[str, float]:
+    values = [f"value {i}" for i in range(size)]
+    table = pl.DataFrame({"x": pl.Series(values)[np.random.default_rng().integers(0, size, 200_000)]})
+    return live(table, histograms={"x": values})
+
+
+def files_of(ending: str) -> Callable[[int], dict[str, float]]:
+    def small_files(size: int) -> dict[str, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(size):
+                path = Path(folder) / f"{i}.{ending}"
+                numbers(4, 100).write_csv(path) if ending == "csv" else numbers(4, 100).write_ndjson(path)
+            return live(f"{folder}/*.{ending}", sums=dict.fromkeys(names(4), (0, 1)))
+
+    return small_files
+
+
+def ledgers(size: int) -> dict[str, float]:
+    """A release on a ledger with so many entries."""
+    little = gm.Guarantee(mu=2.0**-10)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = gm.Ledger.create(Path(folder) / "ledger", gm.Guarantee(mu=1))
+        for i in range(size):
+            ledger.reserve(f"old {i}", "request", little, neighbours="add-remove", unit=())
+        request, clock = gm.Request(numbers(1), sums={"x0": (0, 1)}, guarantee=little), Clock()
+        gm.release(request, ledger=ledger, id="first")
+        clock("five releases", lambda: [gm.release(request, ledger=ledger, id=f"{i}") for i in range(5)])
+    return clock.seconds
+
+
+def groups_on_spark(size: int) -> dict[str, float]:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    with tempfile.TemporaryDirectory() as folder:
+        keyed(size).write_parquet(f"{folder}/rows.parquet")
+        table = session.read.parquet(f"{folder}/rows.parquet")
+        by = {"key": list(range(size))}
+        clock = Clock(java.java_of(session))
+        return live(table, clock, unit="person", groups_per_unit=1, by=by, sums={"x0": (0, 1)}, count=True)
+
+
+LINEAR = 1.3
+"""At most; a square would be 2. Seconds of one run differ by a third on a busy machine."""
+
+AXES: dict[str, tuple[int, Callable[[int], dict[str, float]], float]] = {
+    "columns of tables": (5, marginals, LINEAR),
+    "proportions": (250, proportions, LINEAR),
+    "columns of a regression": (10, regression, 2.5),  # products of two columns
+    "means that may be missing": (200, missing_means, LINEAR),
+    "means with different bounds": (75, bounded_means, 1.6),  # one dense noise
+    "histograms": (60, histograms, LINEAR),
+    "medians": (5, medians, LINEAR),
+    "mixed questions": (20, mixed, LINEAR),
+    "groups of a median": (250, medians_of_groups, LINEAR),
+    "groups of a mean and a count": (20_000, means_of_groups, LINEAR),
+    "groups of a release": (2_500, iterations, LINEAR),
+    "keys that are found": (40_000, found_keys, LINEAR),
+    "values of a histogram of text": (250, text_values, LINEAR),
+    "files of CSV": (100, files_of("csv"), LINEAR),
+    "files of JSON lines": (100, files_of("ndjson"), LINEAR),
+    "entries of a ledger": (100, ledgers, 0.5),
+    "groups on Spark": (250, groups_on_spark, LINEAR),
+}
+"""What there are many of: how many, what is measured, and the exponent that is claimed of each of its steps."""
+
+
+def measure_axis(size: int, work: Callable[[int], dict[str, float]], rounds: int) -> dict[str, tuple[float, float]]:
+    """The least seconds of each step at a size and at four times that; a first run is not measured."""
+    work(size - 1)
+    found = [(work(size + turn), work(4 * (size + turn))) for turn in range(rounds)]
+    return {step: tuple(min(run[k][step] for run in found) for k in (0, 1)) for step in found[0][0]}  # type: ignore[misc]
+
+
+def judge_axes(chosen: Sequence[str], rounds: int) -> bool:
+    """Print the exponent of each step of each axis; whether all are as claimed."""
+    found = Findings("growth_axes", "Growth of requests: exponents of processor time")
+    for name in chosen:
+        size, work, most = AXES[name]
+        for step, (small, large) in measure_axis(size, work, rounds).items():
+            slope = math.log((large + STEADY) / (small + STEADY)) / math.log(4)
+            detail = f"{small:.3f} s at {size:,}, {large:.3f} s at {4 * size:,}"
+            found.say(f"{name}: {step}", slope, detail, at_most=most)
+    return found.keep() == 0
+
+
 def main() -> int:
     if sys.argv[1:2] == ["--child"]:
         series, small, first, path, size = sys.argv[2:]
@@ -227,9 +437,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How time and memory of a release grow.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(SERIES), choices=list(SERIES), metavar="SERIES")
+    parser.add_argument("--axes", nargs="*", choices=list(AXES), metavar="AXIS", help="of requests alone; all or some")
     options = parser.parse_args()
+    if options.axes is not None:
+        return 0 if judge_axes(options.axes or list(AXES), ROUNDS_OF_AXES) else 1
     found: dict[str, Any] = {}
-    held = True
+    held = judge_axes(list(AXES), ROUNDS_OF_AXES)
     load = [os.getloadavg()[0]]
     for series in options.only:
         sizes = SERIES[series][0]

@@ -15,7 +15,7 @@ FIGURES = ("jobs", "keys", "release", "sums", "people", "noise", "solver", "marg
 
 AIMS = (
     "planning", "columns", "bounds", "files", "engines", "tables", "start", "keys_first", "requests", "busy",
-    "workbench",
+    "workbench", "growth_axes",
 )  # fmt: skip
 """Benchmarks whose claims are aims: some are missed, and the page says which."""
 
@@ -168,6 +168,25 @@ def statistics_section(part: Results) -> list[str]:
     return [*lines, "", "Versions: " + ", ".join(f"{name} {number}" for name, number in part["versions"].items()) + "."]
 
 
+ELSEWHERE = (
+    ("exact noise over numpy's normal", "0.5", "0.9"),
+    ("columns of booleans over their plain sum", "1.75", "2.0; 3.2 in a new process"),
+    ("CSV over `scan_csv` and a sum", "1.4 to 1.65, 16 columns", "1.8 to 2.05, 6 columns"),
+    ("a histogram of text over a count by value", "1.4 to 1.6, 20 values", "2.6 to 3.6, 1 000 values"),
+    ("people by found keys over their plain count", "not published", "6.0 to 6.4, 5 million rows, a million keys"),
+    ("a release on the command line over a Polars script", "1.4, sums", "2.0 to 2.7 for means; 2.4 for `plan`"),
+)
+"""Ratios of processor time, here and on another machine in November 2026."""
+
+
+def elsewhere_section() -> list[str]:
+    """What another machine did not confirm."""
+    lines = ["## Not confirmed elsewhere", "", "Ratios of processor time. The tables below are of one machine, whose"]
+    lines += ["processes are warm unless a line says otherwise. Another machine found more:", ""]
+    lines += ["| | here | there |", "|---|---|---|"]
+    return [*lines, *(f"| {what} | {here} | {there} |" for what, here, there in ELSEWHERE)]
+
+
 def markdown(results: Results) -> str:
     """Everything that was measured, as one page."""
     makers = {"peers": peers_section, "growth": growth_section, "statistics": statistics_section}
@@ -175,4 +194,4 @@ def markdown(results: Results) -> str:
     sections = ["\n".join(make(results[name])) for name, make in makers.items() if name in results]
     misses = ["\n".join(missed_section(results))] if missed(results) else []
     head = ["# What was measured", "Made by `benchmarks/report.py` from results.json."]
-    return "\n\n".join([*head, *misses, *sections]) + "\n"
+    return "\n\n".join([*head, *misses, "\n".join(elsewhere_section()), *sections]) + "\n"

@@ -254,3 +254,16 @@ def _text(value: object) -> str:
     except ValueError:  # Python does not write out integers of several thousand digits
         return "(a number of too many digits to show)"
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+
+
+def check_text(what: str, label: object) -> None:
+    """Refuse text that no engine can hold: lone surrogates."""
+    if isinstance(label, str) and not label.isascii() and any("\ud800" <= letter <= "\udfff" for letter in label):
+        raise DomainError(
+            f"{what} {label!r}"[:120],
+            "text must consist of valid characters",
+            "fix the text",
+            code="label-with-broken-characters",
+            label=label,
+            kind=what,
+        )

@@ -394,7 +394,7 @@ def _release_pure(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
     for noise in plan.pure_noises:
         drawn = pure_integers(noise.law, noise.copies)
         for i, query, start in zip(noise.members, noise.queries, noise.starts, strict=True):
-            own = np.asarray(drawn)[:, start : start + query.block.grid.lift.shape[0]]
+            own = drawn[:, start : start + query.block.grid.lift.shape[0]]
             found[i] = _read_pure(query, lift_groups(query, totals[i]), own), None
     return found
 

@@ -50,8 +50,9 @@ def all_cases() -> Iterator[Case]:
         yield Case(f"{name} | errors", "plan", partial(_errors_of_request, asked, neighbours))
         for source in request_cases.sources_of(asked, neighbours):
             yield Case(name, source, partial(_request, asked, neighbours, source))
-        if asked in request_cases.EVERYWHERE:
-            yield Case(name, "ledger", partial(_charged, asked, neighbours))
+        if asked in request_cases.EVERYWHERE or neighbours == request_cases.PURE:
+            if neighbours != request_cases.PURE:
+                yield Case(name, "ledger", partial(_charged, asked, neighbours))
             yield Case(name, "read again", partial(_read_again, asked, neighbours))
     for name, view in VIEWS.items():
         yield Case(f"view | {name}", "polars", partial(_view, view))

@@ -30,7 +30,9 @@ Kept = dict[str, Any]
 
 def keep(release: Any, integers: list[int]) -> Kept:
     """The extract of a release: its guarantee, the noisy integers, and every row of its table."""
-    return {"mu": release.guarantee.mu.hex(), "integers": _shorten_exact(list(integers)), **keep_rows(release.rows())}
+    stated = release.guarantee
+    said = {"epsilon": stated.epsilon.hex()} if stated.is_pure else {"mu": stated.mu.hex()}
+    return {**said, "integers": _shorten_exact(list(integers)), **keep_rows(release.rows())}
 
 
 def keep_rows(rows: list[dict[str, Any]]) -> Kept:
@@ -82,7 +84,7 @@ def differences(golden: Kept, found: Kept) -> list[str]:
     """The fields in which two extracts differ: guarantee, names and noisy integers in any bit, numbers by rounding."""
     if set(golden) != set(found):
         return [f"fields {sorted(set(golden) ^ set(found))}"]
-    wrong = [name for name in ("mu", "names", "integers") if golden.get(name) != found.get(name)]
+    wrong = [name for name in ("mu", "epsilon", "names", "integers") if golden.get(name) != found.get(name)]
     sizes = [] if "numbers" in golden else golden["standard_error"]
     for name in ("numbers", *NUMBERS):
         if not _alike(golden.get(name, []), found.get(name, []), sizes):

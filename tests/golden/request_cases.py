@@ -197,6 +197,31 @@ PUBLIC = [
 ]
 """Those that can be asked under replace-one too: without a filter, and never for a count alone."""
 
+PURE = "pure"
+"""In the place of neighbours: add-remove, with ε alone."""
+
+PURE_ONES = (
+    "count",
+    "sums, count",
+    "sums, means, count",
+    "two bounds",
+    "equal",
+    "where",
+    "by",
+    "by two columns",
+    "complete",
+    "person, totals of rows",
+    "person, all",
+    "person, by, two groups",
+    "histogram, count",
+    "person, histogram, two values",
+    "person, two histograms",
+    "questions",
+    "questions, shares",
+    "person, questions",
+)
+"""Those that are asked under pure ε too: each kind of lattice, law and split."""
+
 EVERYWHERE = (
     "sums, means, count",
     "where",
@@ -215,6 +240,7 @@ EVERYWHERE = (
 def request_cases() -> dict[str, tuple[str, str]]:
     """Names of all requests, and which fields and neighbours they have."""
     asked = [*((name, "add-remove") for name in REQUESTS), *((name, "replace-one") for name in PUBLIC)]
+    asked += [(name, PURE) for name in PURE_ONES]
     return {request_name(*each): each for each in asked}
 
 
@@ -222,13 +248,19 @@ def request_name(name: str, neighbours: str) -> str:
     return f"request | {neighbours} | {name}"
 
 
-def guarantee_of(name: str) -> Fields:
+def guarantee_of(name: str, neighbours: str) -> Fields:
+    if neighbours == PURE:
+        return {"epsilon": 1.0}
     return {"epsilon": 1.0, "delta": 1e-6} if "count" in name else {"rho": 0.5} if "histogram" in name else {"mu": 1.0}
 
 
 @cache
 def _fields(name: str, neighbours: str) -> Fields:
-    return {**REQUESTS[name], "neighbours": neighbours}
+    return {**REQUESTS[name], "neighbours": _neighbours(neighbours)}
+
+
+def _neighbours(neighbours: str) -> str:
+    return "add-remove" if neighbours == PURE else neighbours
 
 
 def sources_of(name: str, neighbours: str) -> list[str]:
@@ -250,7 +282,7 @@ def newly_planned_request(name: str, neighbours: str) -> Any:
 
 
 def _request(name: str, neighbours: str, source: Any) -> Any:
-    return gm.Request(source, guarantee=gm.Guarantee(**guarantee_of(name)), **_fields(name, neighbours))
+    return gm.Request(source, guarantee=gm.Guarantee(**guarantee_of(name, neighbours)), **_fields(name, neighbours))
 
 
 def release_request(name: str, neighbours: str, source: str, folder: Path) -> Any:
@@ -274,7 +306,7 @@ def _release(name: str, neighbours: str, source: str, folder: Path) -> Any:
 def write_toml(name: str, neighbours: str, folder: Path) -> str:
     """The request as a file beside its source."""
     file(folder, "parquet")
-    fields = {"source": "golden.parquet", "guarantee": guarantee_of(name), **_fields(name, neighbours)}
+    fields = {"source": "golden.parquet", "guarantee": guarantee_of(name, neighbours), **_fields(name, neighbours)}
     questions = fields.pop("questions", [])
     lines = [f"{key} = {spell(value)}" for key, value in fields.items()]
     for question in questions:
@@ -304,7 +336,8 @@ def _sayable(fields: Fields) -> bool:
 def words_of(name: str, neighbours: str) -> list[str]:
     """The request as flags."""
     fields = REQUESTS[name]
-    words = [f"--neighbours={neighbours}", *(f"--{key}={value!r}" for key, value in guarantee_of(name).items())]
+    stated = guarantee_of(name, neighbours)
+    words = [f"--neighbours={_neighbours(neighbours)}", *(f"--{key}={value!r}" for key, value in stated.items())]
     for flag, key in (("sum", "sums"), ("mean", "means"), ("bounds", "bounds")):
         asked = fields.get(key, {})
         bounds = asked if isinstance(asked, Mapping) else {}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import request_cases
 from cases import Case, all_cases, new_plans
 from comparison import differences, is_as_good, read_golden
 from fixed_noise import fixed_noise
@@ -56,9 +57,23 @@ def test_a_strategy_of_another_domain_or_guarantee_is_refused() -> None:
 
 
 def test_every_release_has_noisy_integers() -> None:
-    released = [kept for name, kept in GOLDEN["cases"].items() if "mu" in kept]
+    released = [kept for name, kept in GOLDEN["cases"].items() if "mu" in kept or "epsilon" in kept]
     assert len(released) > 400
+    assert len([kept for kept in released if "epsilon" in kept]) == len(request_cases.PURE_ONES)
     assert all(kept["integers"] and kept["value"] for kept in released)
+
+
+@pytest.mark.parametrize("asked", request_cases.PURE_ONES)
+def test_under_pure_epsilon_noise_is_added_to_the_same_integers_by_position(asked: str, folder: Path) -> None:
+    """Another guarantee changes the noise, and the lattice of what is not whole; the same one changes nothing."""
+    with fixed_noise() as first:
+        request_cases.release_request(asked, request_cases.PURE, "polars", folder)
+    with fixed_noise() as again:
+        request_cases.release_request(asked, request_cases.PURE, "polars", folder)
+    assert first == again
+    assert len(first) == sum(
+        noise.copies * noise.law.numbers for noise in PLANS[f"request | pure | {asked}"]().pure_noises
+    )
 
 
 @pytest.mark.parametrize("shift", [0, 1])

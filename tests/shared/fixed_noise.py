@@ -10,9 +10,15 @@ from unittest import mock
 import numpy as np
 
 from gaussmith.noise import gaussian as normal
+from gaussmith.noise.cube import Cube
+from gaussmith.noise.geometric import Geometric
+from gaussmith.noise.law import Law
 
 WHERE = "_draw"
-"""The one function of gaussmith.noise that draws: (size, bits, random words) → integers. All else may move."""
+"""The one function of gaussmith.noise that draws: (size, bits, random words) → integers. All else may move.
+
+Pure noise is drawn by the method `sample` of its law: (blocks, random words) → integers, a row for each block.
+"""
 
 
 @contextmanager
@@ -21,6 +27,9 @@ def fixed_noise() -> Iterator[list[int]]:
     sums: list[int] = []
     drawn = 0
 
+    def sample(law: Law, blocks: int, _: object) -> np.ndarray:
+        return draw(blocks * law.numbers, int(1 / law.rate).bit_length() - 1, None).reshape(blocks, law.numbers)
+
     def draw(size: int, bits: int, _: object) -> np.ndarray:
         nonlocal drawn
         drawn += size
@@ -28,12 +37,17 @@ def fixed_noise() -> Iterator[list[int]]:
         noise.sums = sums
         return noise
 
-    with mock.patch.object(normal, WHERE, draw):
+    with (
+        mock.patch.object(normal, WHERE, draw),
+        mock.patch.object(Cube, "sample", sample),
+        mock.patch.object(Geometric, "sample", sample),
+    ):
         yield sums
 
 
 def noise_at(position: np.ndarray, bits: int) -> np.ndarray:
     """Integers within two standard deviations (2^bits each): position after position a step of splitmix64."""
+    bits = max(bits, 0)
     z = (position + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

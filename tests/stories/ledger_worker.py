@@ -33,11 +33,16 @@ STATED = Guarantee(epsilon=0.1, delta=1e-6)
 PURE = Charge(pure=Fraction(1, 10))
 
 
+def asked_of(number: int) -> dict[str, Any]:
+    """Every other release has pure noise."""
+    return {"guarantee": STATED, "charge": PURE} if number % 2 else {"guarantee": SPEND}
+
+
 def release(ledger: Ledger, name: str, say: Callable[[str, str], None], mutant: str = "") -> None:
     """A release in the order it must have; the stored bytes are drawn afresh, as noise is."""
     if mutant == "opens before it charges":
         say("opened", "")
-    reservation = ledger.reserve(name, "request", SPEND)
+    reservation = ledger.reserve(name, "request", **asked_of(int(name.split()[-1])))
     if reservation.payload is not None and mutant != "shows its own":
         say("shown", reservation.payload.hex())
         return
@@ -125,9 +130,8 @@ def race_pure(location: str, attempts: int) -> list[str]:
     ledger = Ledger(location, timeout=60)
     granted = []
     for attempt in range(attempts):
-        asked: dict[str, Any] = {"guarantee": STATED, "charge": PURE} if attempt % 2 else {"guarantee": SPEND}
         try:
-            name = ledger.reserve(None, "request", **asked).release_id
+            name = ledger.reserve(None, "request", **asked_of(attempt)).release_id
         except BudgetError:
             continue
         granted.append(f"{'pure' if attempt % 2 else 'noise'} {name}")

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from typing import Any
 
 import narwhals  # noqa: F401  # loaded, not used, before the first fork
@@ -62,7 +63,9 @@ def frozen(commands: list[list[str]]) -> None:
 def start(ledger: str, asked: gm.Request, name: str, place: str) -> tuple[int, int]:
     """A release in a process of its own, to be killed at `place`; what it shows goes through a pipe."""
     source, sink = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():  # from Python 3.12 on: of threads that the child does not have
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         os.close(source)
         code = 1

@@ -16,7 +16,7 @@ import pytest
 import gaussmith
 from gaussmith.ledger.book import Ledger
 from gaussmith.ledger.chain import NAMES, UPGRADE_NAMES
-from gaussmith.ledger.units import charge_units
+from gaussmith.ledger.units import PURE_UNITS, charge_units
 from gaussmith.privacy.guarantee import Guarantee
 
 CHARGE = charge_units(0.125)
@@ -80,8 +80,8 @@ def test_a_conversion_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> N
 
 
 def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: str, tmp_path: Path) -> None:
-    """Killed at every failpoint and at any time, ten times each, and retried by two at once."""
-    ledger = Ledger.create(location, Guarantee(mu=10))
+    """Killed at every failpoint and at any time, ten times each, and retried by two at once; half with pure noise."""
+    ledger = Ledger.create(location, Guarantee(epsilon=50, delta=1e-6), pure_epsilon=10)
     (cases,) = run_workers(1, "crash", location, "10")
     assert Counter(case["place"] for case in cases) == dict.fromkeys((*NAMES, "any time"), 10)
     assert all(case["killed"] for case in cases if case["place"] in NAMES)
@@ -90,7 +90,8 @@ def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: st
     assert {len(case["values"]) for case in cases} == {1}
     assert len({value for case in cases for value in case["values"]}) == len(cases)
     found = ledger.verify(records=[bytes.fromhex(case["values"][0]) for case in cases])
-    assert found.spent == len(cases) * CHARGE
+    assert found.spent == len(cases) // 2 * CHARGE
+    assert found.pure_spent == len(cases) // 2 * PURE_UNITS // 10
     assert (found.releases, found.pending) == (len(cases), ())
     assert {file.name for file in tmp_path.iterdir()} <= {"study.ledger", "study.ledger.head"}
 

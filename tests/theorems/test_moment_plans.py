@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_a_law_that_is_none_is_refused() -> None:
         plan.block.proven(changed)
 
 
-COMING = {
+COMING: dict[str, tuple[dict[str, Any], float, bool]] = {
     "some left out": ({"variances": ["a"]}, 0.7021, False),
     "some filtered": ({"variances": ["a"], "complete": ["a"], "where": "f"}, 0.7021, False),
     "groups": ({"variances": ["a"], "by": {"c": ["x", "y"]}}, 2 * 1.0556, True),

@@ -13,7 +13,7 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.audit import attacks as integers
+from gaussmith.audit import noise_tests as integers
 from gaussmith.audit import noise_tests as sampling
 from gaussmith.audit import noise_tests as whitening
 from gaussmith.audit import plan_samples, scenes

@@ -61,6 +61,8 @@ def test_the_citation_names_this_version_and_licence() -> None:
     text = (ROOT / "CITATION.cff").read_text("utf-8")
     told = dict(re.findall(r"^(\w[\w-]*): ([^\n]+)$", text, flags=re.M))
     assert (told["version"], told["license"]) == (gm.__version__, PROJECT["license"])
+    title = told["title"].strip('"')
+    assert f"title  = {{{title}}}" in (ROOT / "docs" / "publishing.md").read_text("utf-8")
 
 
 def test_the_parsers_of_all_commands_need_the_standard_library_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 from unittest import mock
 
@@ -137,3 +138,23 @@ def test_a_regression_is_read_in_the_memory_of_its_noise() -> None:
         tracemalloc.stop()
     assert peak < 6 * noise
     assert ((lower < values) & (values < upper) & (errors > 0)).all()
+
+
+def test_means_that_may_be_missing_are_planned_and_released_in_proportion() -> None:
+    """Each is a query with rows of its own: none looks at all columns, or at all other queries."""
+
+    def work(size: int) -> Callable[[], Any]:
+        columns = [f"x{i}" for i in range(size)]
+        table = pl.DataFrame({name: [1.0, None] for name in columns})
+        return lambda: released(table, means=dict.fromkeys(columns, (0, 1 + size)))
+
+    assert growth(work, 200) < LINEAR
+
+
+def test_tables_over_many_columns_are_printed_without_all_their_cells() -> None:
+    values = {f"x{i}": ["a", "b"] for i in range(30)}
+    table = pl.DataFrame({name: ["a", "b"] for name in values})
+    release = released(table, marginals=[list(pair) for pair in pairwise(values)], values=values)
+    assert "x1=a" in str(release)
+    low, high = release.limits
+    assert low.tolist() == [0.0] * 29 * 9 and high.tolist() == [np.inf] * 29 * 9

@@ -125,16 +125,16 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         lambda: Intervals(np.array([2]), np.array([2]), np.eye(3)),
         damaged("intervals out of range"),
     ),
-    "intervals as a lift": (lambda: INTERVALS.exact_times(np.array([1, 2, 3])), damaged("intervals as a lift")),
+    "intervals as a lift": (lambda: INTERVALS.exact_times(np.array([1, 2, 3])), damaged("Intervals as a lift")),
     "marginals scaled apart": (
         lambda: marginal_maps()[0].scaled(np.arange(1.0, 4901.0)),
         damaged("columns with different scales"),
     ),
     "decoding as a lift": (
         lambda: marginal_maps()[1].exact_times(np.ones(3, dtype=np.int64)),
-        damaged("decoding as a lift"),
+        damaged("ResidualDecode as a lift"),
     ),
-    "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), damaged("decoding with a scale")),
+    "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), damaged("ResidualDecode as a lift")),
     "a plan that is no request's": (
         lambda: open_data([[0.5, 1.0]], gm.plan(BOX, G).queries[0]),
         "plan-not-of-a-request",

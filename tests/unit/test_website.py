@@ -84,3 +84,36 @@ def test_links_that_lead_nowhere_are_found_in_a_built_site(load: Any, tmp_path: 
     )
     found = list(load("build").dead_links(tmp_path))
     assert found == ["a.html → b.html", "a.html → #y: no such place", "c.html loads https://cdn.example/x.js"]
+
+
+def test_examples_are_shown_as_code_to_copy_with_their_output(load: Any) -> None:
+    hooks = load("hooks")
+    page = "```python\n>>> x = 1\n>>> x + 1   # doctest: +NOISY\n2\n>>> f(\n...     x)\n"
+    page += "Traceback (most recent call last):\nE: no\n\n```\n"
+    shown = hooks.BLOCK.sub(hooks._without_prompts, page)
+    code, output = (
+        re.findall(r"^```python\n(.*?)\n```", shown, re.M | re.S),
+        re.findall(r"no-copy }\n(.*?)\n```", shown, re.S),
+    )
+    assert code == ["x = 1\nx + 1", "f(\n    x)"] and output == ["2", "E: no"]
+    assert hooks.BLOCK.sub(hooks._without_prompts, "```python\nx = 1\n```\n") == "```python\nx = 1\n```\n"
+
+
+def test_formulas_of_the_theory_are_set_and_its_proofs_folded(load: Any) -> None:
+    hooks = load("hooks")
+    page = "**1. Name.** x_i ≤ e^{−t} for `a_b` (i < j).\n*Proof.* Since y_j z. ∎\n*Functions:* `f_g` · *Tests:* `t`\n"
+    shown = hooks._raised(hooks._folded(page))
+    assert "x<sub>i</sub> ≤ e<sup>−t</sup> for `a_b` (i < j)" in shown
+    assert "<summary>Proof</summary>" in shown and "y<sub>j</sub> z" in shown
+    assert "*Functions:* `f_g` · *Tests:* `t`\n{ .checked }" in shown
+
+
+def test_every_proof_of_the_theory_is_folded(load: Any) -> None:
+    text = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    folded = load("hooks")._folded(text)
+    assert folded.count("<summary>Proof</summary>") == text.count("*Proof.*") > 70
+
+
+def test_examples_of_docstrings_become_blocks(load: Any) -> None:
+    fenced = load("docstrings").with_fences("Twice.\n\n>>> 1 + 1\n2\n\nMore.")
+    assert fenced == "Twice.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.audit.scenes import Pair, Scene, SeenRelease
 from gaussmith.audit.verdict import EXACT, Attempt
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.errors import GaussmithError
@@ -22,6 +21,9 @@ from gaussmith.planning.pure_intervals import COARSE
 from gaussmith.planning.query import Query
 from gaussmith.planning.staging import NOTHING
 from gaussmith.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from gaussmith.audit.scenes import Pair, Scene, SeenRelease
 
 DIGITS = 50
 MAX_VERIFIED = 64

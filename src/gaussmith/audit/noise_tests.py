@@ -6,9 +6,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from multiprocessing import get_context
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,9 +19,10 @@ import numpy.typing as npt
 
 from gaussmith import mechanism
 from gaussmith.audit.bounds import scale_detected
-from gaussmith.audit.verdict import EXACT, SAMPLED, Attempt, shares
-from gaussmith.numerics.exact import Array
+from gaussmith.audit.verdict import EXACT, LOCK, SAMPLED, Attempt, shares
+from gaussmith.numerics.exact import Array, Integers, Words
 from gaussmith.numerics.matrices import Bordered, Dense, Diagonal
+from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.joint_noise import JointNoise
 from gaussmith.planning.lending import number_unit
 from gaussmith.planning.plan import Plan
@@ -494,3 +497,162 @@ def release_often(
 ) -> list[dict[int, Array]]:
     """What `read` keeps of the noisy features in so many releases, each along the whole path from sums to a release."""
     return [read(mechanism.release_totals(plan, totals).noisy) for _ in range(times)]
+
+
+# A noise may have the right variance in every direction and still be broken: cut off beyond 4 σ, or a multiple of
+# 2^30. Such faults show in exact integers alone. Every integer that the mechanism adds noise to is seen, with the sum
+# below it.
+
+LOW = 48
+"""Low bits that are tested: modulo 2^48 a normal integer of spread 2^52 is uniform, up to e^(−5000)."""
+
+TOGETHER = 1 << 12
+
+MOST = 1 << 62
+"""Noise beyond this, 1024 σ, counts as this much."""
+
+
+@dataclass(eq=False)
+class SeenIntegers:
+    """What the tests need of the integers of releases, added up."""
+
+    count: int = 0
+    positive: int = 0
+    """How many noises are above 0."""
+    far: Array = field(default_factory=lambda: count_far(np.zeros(0)))
+    ones: Array = field(default_factory=lambda: np.zeros((2, LOW)))
+    """How often each low bit is 1, and how often it differs from the next one."""
+    kept: list[Words] = field(default_factory=list)
+    """The sizes of the first noises, in which repetitions are sought."""
+
+    waiting: list[tuple[Integers, Sequence[Any]]] = field(default_factory=list)
+    """What is looked at together: one look at few integers takes as long as at many."""
+
+    def see(self, lifted: Integers, noisy: Sequence[Any]) -> None:
+        """Take in exact integers and what was released in their place."""
+        self.count += len(noisy)
+        self.waiting.append((lifted, noisy))
+        if len(noisy) >= TOGETHER or len(self.waiting) >= TOGETHER:
+            self.look()
+
+    def look(self) -> None:
+        """Add up what waits."""
+        for kind in (True, False):
+            alike = [both for both in self.waiting if all(_is_words(each) for each in both) is kind]
+            if alike:
+                of = None if kind else object
+                sides = ([np.asarray(each, of) for each in side] for side in zip(*alike, strict=True))
+                self._add_up(*map(np.concatenate, sides))
+        self.waiting.clear()
+
+    def _add_up(self, lifted: Any, noisy: Any) -> None:
+        low, noise = _low_bits(noisy), _words(noisy - lifted)
+        self.positive += int((noise > 0).sum())
+        self.far += count_far(noise.astype(float) / 2.0**NOISE_BITS)
+        self.ones += [_count_ones(low), _count_ones(low ^ (low >> np.uint64(1)))]
+        if (room := FORM - sum(map(len, self.kept))) > 0:
+            self.kept.append(np.abs(noise[:room]))
+
+
+def _is_words(numbers: Any) -> bool:
+    return isinstance(numbers, np.ndarray) and numbers.dtype == np.int64
+
+
+def _low_bits(noisy: Any) -> Any:
+    mask = (1 << LOW) - 1
+    if _is_words(noisy):
+        return (noisy & mask).astype(np.uint64)
+    return np.array([int(each) & mask for each in noisy], np.uint64)
+
+
+def _words(noise: Any) -> Words:
+    if _is_words(noise):
+        return np.asarray(noise)
+    return np.array([max(-MOST, min(MOST, int(each))) for each in noise], np.int64)
+
+
+def _count_ones(words: Any) -> Array:
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8).reshape(len(words), 8), axis=1, bitorder="little")
+    return np.asarray(bits[:, :LOW].sum(axis=0, dtype=float))
+
+
+def p_sign(seen: SeenIntegers) -> float:
+    """As many noises above 0 as below, an exact binomial."""
+    return float(_fair(np.array([seen.positive]), seen.count)[0])
+
+
+def p_far_integers(seen: SeenIntegers) -> float:
+    """How many noises lie beyond 2 to 5 σ, each an exact binomial."""
+    return p_tails(seen.far, seen.count)
+
+
+def p_low(seen: SeenIntegers) -> float:
+    """Integers are uniform modulo 2^k: each low bit is 1, and differs from the next one, half of the time."""
+    ones = np.append(seen.ones[0], seen.ones[1, :-1])  # the last one is not compared: its neighbour was cut off
+    return float(_fair(ones, seen.count).min()) * len(ones)
+
+
+def p_repeated(seen: SeenIntegers) -> float:
+    """No noise occurs twice, with either sign.
+
+    Given all before it, the i-th of n noises repeats one with probability at most i · q, where q = 2 φ(0) / 2^52. So
+    the number of repetitions is at most a sum of independent trials with mean λ = n² q / 2, and Chernoff's bound
+    (e λ / r)^r holds for r of them.
+    """
+    sizes = np.concatenate(seen.kept)
+    found, n = len(sizes) - len(np.unique(sizes)), len(sizes)
+    mean = n * n * 0.4 * 2.0**-NOISE_BITS
+    return 1.0 if found <= mean else min(1.0, float(np.exp(found * (1 + np.log(mean / found)))))
+
+
+INTEGER_TESTS = {"signs": p_sign, "tails": p_far_integers, "integers modulo 2^k": p_low, "repetitions": p_repeated}
+
+
+def judge_integers(name: str, seen: SeenIntegers, error: float) -> Attempt:
+    """All tests; a true claim is refuted with probability at most `error`."""
+    seen.look()
+    limit = error / len(INTEGER_TESTS)
+    values = {test: p(seen) for test, p in INTEGER_TESTS.items()}
+    least, wrong = min(values.values()), [f"{test} (p={p:.2g})" for test, p in values.items() if p < limit]
+    if wrong:
+        said = f"{seen.count:,} integers do not have the law of the noise: {', '.join(wrong)}"
+        return Attempt(name, SAMPLED, True, said, limit, least, error, seen.count)
+    said = f"{seen.count:,} integers have the signs, tails and low bits of the noise, and none twice"
+    return Attempt(name, SAMPLED, False, f"{said} (smallest p={least:.2g})", limit, least, error, seen.count)
+
+
+@contextmanager
+def seen_integers() -> Iterator[tuple[SeenIntegers, SeenIntegers]]:
+    """While this is open, every integer that this thread's releases add noise to is seen: of sums, and of the people
+    with a found key."""
+    seen, people, own = SeenIntegers(), SeenIntegers(), get_ident()
+
+    def also_see(make: Callable[..., Any], see: Callable[..., None]) -> Callable[..., Any]:
+        def made(*given: Any) -> Any:
+            found = make(*given)
+            if get_ident() == own:
+                see(found, *given)
+            return found
+
+        return made
+
+    def see_counts(passed: Any, draw: Any, threshold: Any, opened: Any) -> None:
+        if len(passed.noisy):
+            people.see([threshold.people(int(n)) for n in passed.people], passed.noisy)
+
+    with LOCK:
+        replaced: Any = mechanism
+        add, decide = replaced.add, replaced._pass
+        replaced.add = also_see(add, lambda noisy, lifted, noise: seen.see(lifted, noisy))
+        replaced._pass = also_see(decide, see_counts)
+        try:
+            yield seen, people
+        finally:
+            replaced.add, replaced._pass = add, decide
+
+
+def _fair(counts: Array, trials: int) -> Array:
+    """Two-sided, of counts among trials that succeed half of the time."""
+    from scipy.special import bdtr
+
+    return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(counts, trials - counts), trials, 0.5)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from gaussmith import mechanism
 from gaussmith.audit import exact
-from gaussmith.audit.attacks import FoundLoss, Guesser, judge_integers, low_bits, seen_integers
+from gaussmith.audit.attacks import FoundLoss, Guesser, low_bits
 from gaussmith.audit.bounds import EarlyLook, at_least, factor_detected
 from gaussmith.audit.noise_tests import (
     NUMBERS,
@@ -20,7 +20,9 @@ from gaussmith.audit.noise_tests import (
     Sampler,
     check_noise,
     evenly,
+    judge_integers,
     release_often,
+    seen_integers,
     tied_noise,
     width_of,
 )

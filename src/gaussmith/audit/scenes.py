@@ -16,12 +16,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith import mechanism as _mechanism
+from gaussmith.audit.verdict import LOCK
 from gaussmith.domains.domain import Domain
 from gaussmith.domains.pure_strategies import ONE_NORM
 from gaussmith.errors import GaussmithError
@@ -50,9 +50,6 @@ VALUES = frozenset({"value", "standard_error", "lower", "upper", "features", "st
 
 mechanism: Any = _mechanism
 """As anything: its functions that draw and add are replaced while an audit looks."""
-
-LOCK = RLock()
-"""Held while functions of the mechanism are replaced."""
 
 _SCRIPT: ContextVar[_Script | None] = ContextVar("script", default=None)
 _FIXED: ContextVar[bool] = ContextVar("fixed", default=False)

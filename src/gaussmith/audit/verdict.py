@@ -6,10 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 ERROR = 1e-5
 """The probability that an audit refutes a true claim, over all its attempts together, unless another is given."""
+
+LOCK = RLock()
+"""Held while functions of the mechanism are replaced, so that one audit at a time looks at it."""
 
 EXACT, SAMPLED = "exact", "sampled"
 

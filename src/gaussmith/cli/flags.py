@@ -363,25 +363,25 @@ def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]
     if arguments.count and arguments.count_rows:
         what, remedy = "--count together with --count-rows", "leave one out, or write a request with two questions"
         raise RequestError(what, "a question counts people or rows", remedy, code="count-beside-count-rows")
-    fields = {}
-    for field, (flag, *_) in FIELD_FLAGS.items():
-        given = getattr(arguments, flag.name)
-        if given is not None and given is not False:
-            fields[field] = READ.get(flag.metavar or "", _as_given)(flag.words, given)
+    stated = {name: value for name, value in vars(arguments).items() if value is not None and value is not False}
+    fields = {
+        field: READ.get(flag.metavar or "", _as_given)(flag.words, stated[flag.name])
+        for field, (flag, *_) in FIELD_FLAGS.items()
+        if flag.name in stated
+    }
     declared = {**fields.get("values", {}), **fields.get("bins", {})}
     for field in ("by", "histograms", "proportions"):
         unsaid = [name for name, values in fields.get(field, {}).items() if values is None]
         check_values(FIELD_FLAGS[field][0].words, unsaid, declared)
-    if arguments.by_found:
-        fields["by"] = with_found(fields.get("by", {}), arguments.by_found)
-    if arguments.count_rows:
+    if "by_found" in stated:
+        fields["by"] = with_found(fields.get("by", {}), stated["by_found"])
+    if "count_rows" in stated:
         fields["count"] = "rows"
-    if arguments.neighbours:
-        fields["neighbours"] = arguments.neighbours
-    fields["source"] = sources[0] if sources else "data"
-    if promises := {name: getattr(arguments, name) for name in PROMISES if getattr(arguments, name)}:
-        fields["source"] = {"path": fields["source"], **promises}
-    return fields
+    if "neighbours" in stated:
+        fields["neighbours"] = stated["neighbours"]
+    source = sources[0] if sources else "data"
+    promises = {name: stated[name] for name in PROMISES if name in stated}
+    return fields | {"source": {"path": source, **promises} if promises else source}
 
 
 def _as_given(flag: str, given: Any) -> Any:

@@ -78,18 +78,15 @@ def run(arguments: Namespace) -> int:
         book.check_protection(plan.neighbours, ledger_unit(request.unit))
     save_request(arguments, arguments.request, request)
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
-    if not arguments.json:
-        if targets:
-            print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
-        _print_plan(request, rows, row_rules, arguments.all)
-    outlook = None
-    if book is not None:  # refuses, with the plan already shown
-        outlook = book.afford(plan.spends, plan.keys_delta)
     if arguments.json:
         plain = book is None and rows is None and not targets
-        print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
+        print(printable_json(plan.to_json() if plain else _document(plan, rows, book)))
         return 0
-    if book is not None and outlook is not None:
+    if targets:
+        print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
+    _print_plan(request, rows, row_rules, arguments.all)
+    if book is not None:
+        outlook = book.afford(plan.spends, plan.keys_delta)  # refuses, with the plan already shown
         print("\n" + bold(f"In {printable(book.where)}"))
         print(wrapped(describe_outlook(outlook, book)))
     for file in filter(None, (arguments.save, arguments.certificate)):
@@ -153,11 +150,12 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
     return f"{text}. It fits {times}. Nothing was charged."
 
 
-def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
+def _document(plan: Plan, rows: int | None, book: Ledger | None) -> str:
     """The plan with the errors in the units of the answers, and what would be left in a ledger."""
     errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.any_divided}
     document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
-    if book is not None and outlook is not None:
+    if book is not None:
+        outlook = book.afford(plan.spends, plan.keys_delta)
         document["ledger"] = {
             "ledger": book.where,
             "share": outlook.share,

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_whole, checks_arguments, is_number
+from gaussmith.checks import check_text, check_whole, checks_arguments, is_number
 from gaussmith.domains.domain import Domain
-from gaussmith.domains.uncentred import check_text
 from gaussmith.errors import DomainError, nearest
 from gaussmith.notations import setting
 

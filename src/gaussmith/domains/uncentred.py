@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.checks import check_whole, is_whole
+from gaussmith.checks import check_text, check_whole, is_whole
 from gaussmith.domains.domain import (
     Differences,
     Domain,
@@ -88,19 +88,6 @@ def check_label(what: str, label: object) -> None:
         told, rule = f"{what} {label!r}"[:120], "a label must be text, a number or a boolean"
         raise DomainError(told, rule, "write it as text", code="label-of-unknown-type", label=label, kind=what)
     check_text(what, label)
-
-
-def check_text(what: str, label: object) -> None:
-    """Refuse text that no engine can hold: lone surrogates."""
-    if isinstance(label, str) and not label.isascii() and any("\ud800" <= letter <= "\udfff" for letter in label):
-        raise DomainError(
-            f"{what} {label!r}"[:120],
-            "text must consist of valid characters",
-            "fix the text",
-            code="label-with-broken-characters",
-            label=label,
-            kind=what,
-        )
 
 
 def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import damaged_plan
-from gaussmith.numerics.exact import Array, Integers
+from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Matrix
 from gaussmith.numerics.packed_arrays import pack, unpack
 
@@ -97,9 +97,6 @@ class Intervals(Matrix):
         C = self._cumulated @ vector
         return np.asarray(C[self.stops] - C[self.starts])
 
-    def exact_times(self, vector: Integers) -> NoReturn:
-        raise damaged_plan("intervals as a lift")
-
     def scaled(self, columns: Array) -> Intervals:
         return Intervals(self.starts, self.stops, self.inner * columns, self.closed)
 
@@ -141,7 +138,8 @@ class Intervals(Matrix):
             "closed": self.closed,
         }
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Intervals:
-        starts, stops = (unpack(fields[name]).astype(np.int64) for name in ("starts", "stops"))
-        return cls(starts, stops, unpack(fields["inner"]), bool(fields["closed"]))
+
+def intervals_from_dict(fields: dict[str, Any]) -> Intervals:
+    """The matrix described by `to_dict`."""
+    starts, stops = (unpack(fields[name]).astype(np.int64) for name in ("starts", "stops"))
+    return Intervals(starts, stops, unpack(fields["inner"]), bool(fields["closed"]))

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -186,12 +186,6 @@ class LevelledLift(Matrix):
             raise damaged_plan("columns with different scales")
         return replace(self, root=self.root * float(columns[0]), sizes=self.sizes * float(columns[0]))
 
-    def row_norms(self) -> Array:
-        return np.asarray(np.linalg.norm(self.dense(), axis=1))
-
-    def row(self, i: int) -> Array:
-        return np.asarray(self.dense()[i])
-
     def dense(self) -> Array:
         return np.array([self.times(unit) for unit in np.eye(self.tree.cells)]).T
 
@@ -294,12 +288,6 @@ class LevelledDecode(Matrix):
         return np.concatenate([*levels, of_cells(levels[-1][several], last[several].astype(float))])[
             self.lift.tree.order
         ]
-
-    def exact_times(self, vector: Integers) -> NoReturn:
-        raise damaged_plan("answers as a lift")
-
-    def scaled(self, columns: Array) -> NoReturn:
-        self._refuse_kind()
 
     @cached_property
     def _norms(self) -> Array:

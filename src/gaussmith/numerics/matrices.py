@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -74,6 +75,7 @@ class Matrix(Protocol):
 
     def exact_times(self, vector: Integers) -> Integers:
         """The product with a vector of integers, exact, then rounded to the nearest integer (halves up)."""
+        self._refuse_as_lift()
 
     def times_rows(self, vectors: Array) -> Array:
         """The product with each row of an array, as `times` computes it."""
@@ -85,12 +87,15 @@ class Matrix(Protocol):
 
     def scaled(self, columns: Array) -> Matrix:
         """Column j multiplied by columns[j] (each entry rounded to nearest)."""
+        self._refuse_as_lift()
 
     def row_norms(self) -> Array:
         """The Euclidean norm of each row."""
+        return np.asarray(np.linalg.norm(self.dense(), axis=1))
 
     def row(self, i: int) -> Array:
         """One row, written out."""
+        return np.asarray(self.dense()[i])
 
     def dense(self) -> Array:
         """All entries, for matrices small enough."""
@@ -99,7 +104,6 @@ class Matrix(Protocol):
 
     def picked(self, rows: Sequence[int]) -> Matrix:
         """Some rows, in this order."""
-
         return Dense(self.dense()[np.array(rows, np.int64)])
 
     @property
@@ -126,6 +130,9 @@ class Matrix(Protocol):
     def without_last(self) -> Matrix:
         """The same norms without the last column, for lifts that a domain bounds this way."""
         self._refuse_kind()
+
+    def _refuse_as_lift(self) -> NoReturn:
+        raise damaged_plan(f"{type(self).__name__} as a lift: answers are only read from it")
 
     def _refuse_kind(self) -> NoReturn:
         raise damaged_plan(f"a lift of kind {type(self).__name__}, which its domain cannot bound")
@@ -446,12 +453,6 @@ class Dense(Matrix):
     def scaled(self, columns: Array) -> Dense:
         return Dense(self.matrix * columns)
 
-    def row_norms(self) -> Array:
-        return np.asarray(np.linalg.norm(self.matrix, axis=1))
-
-    def row(self, i: int) -> Array:
-        return np.asarray(self.matrix[i])
-
     def dense(self) -> Array:
         return self.matrix
 
@@ -471,44 +472,12 @@ class Dense(Matrix):
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
     """The matrix described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
-    if kind == "diagonal":
-        return Diagonal(np.array(fields["entries"], float))
-    if kind == "bordered":
-        return Bordered(
-            np.array(fields["index"], np.int64),
-            np.array(fields["inner"], float),
-            np.array(fields["border"], float),
-            int(fields["columns"]),
-        )
-    if kind == "exchangeable":
-        border, tail = fields["border"], fields["tail"]
-        return Exchangeable(
-            int(fields["size"]),
-            float(fields["inner"]),
-            float(fields["shared"]),
-            None if border is None else float(border),
-            None if tail is None else (float(tail[0]), float(tail[1])),
-        )
-    if kind == "dense":
-        return Dense(unpack(fields["matrix"]))
-    if kind == "intervals":
-        from gaussmith.numerics.intervals import Intervals
-
-        return Intervals.from_dict(fields)
-    if kind == "factored":
-        return Factored.from_dict(fields)
-    if kind in ("residual lift", "residual decode", "table counts"):
-        from gaussmith.numerics.marginals import map_from_dict
-
-        return map_from_dict(fields)
-    if kind in ("reflected lift", "reflected decode"):
-        from gaussmith.numerics.reflected_maps import reflected_from_dict
-
-        return reflected_from_dict(fields)
-    if kind in ("levelled lift", "levelled decode"):
-        from gaussmith.numerics.levelled_maps import levelled_from_dict
-
-        return levelled_from_dict(fields)
+    if kind in _READERS:
+        return _READERS[kind](fields)
+    if kind in _ELSEWHERE:
+        module, name = _ELSEWHERE[kind]
+        read: Callable[[dict[str, Any]], Matrix] = getattr(import_module(f"gaussmith.numerics.{module}"), name)
+        return read(fields)
     what, rule = f"matrix kind = {kind!r}", "this version does not know it"
     raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-matrix-kind", kind=kind)
 
@@ -586,12 +555,6 @@ class Factored(Matrix):
     def scaled(self, columns: Array) -> Factored:
         return Factored(self.left, self.inner, self.columns * columns)
 
-    def row_norms(self) -> Array:
-        return np.asarray(np.linalg.norm(self.dense(), axis=1))
-
-    def row(self, i: int) -> Array:
-        return np.asarray(self.left[i] @ self.inner * self.columns)
-
     def dense(self) -> Array:
         """All entries, rounded."""
         return np.asarray(self.left @ self.inner * self.columns)
@@ -605,11 +568,6 @@ class Factored(Matrix):
     def to_dict(self) -> dict[str, Any]:
         parts = {"left": self.left, "inner": self.inner, "columns": self.columns}
         return {"kind": "factored"} | {name: pack(part) for name, part in parts.items()}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Factored:
-        """The matrix that `to_dict` described."""
-        return cls(unpack(fields["left"]), unpack(fields["inner"]), unpack(fields["columns"]))
 
 
 # A matrix with one more column: what features take from a number that another noise has.
@@ -635,12 +593,6 @@ class Extended(Matrix):
     def times(self, vector: Array) -> Array:
         return np.asarray(self.inner.times(vector[:-1]) + self.last * vector[-1])
 
-    def exact_times(self, vector: Integers) -> NoReturn:
-        raise _only_read()
-
-    def scaled(self, columns: Array) -> NoReturn:
-        raise _only_read()
-
     def row_norms(self) -> Array:
         return np.hypot(self.inner.row_norms(), self.last)
 
@@ -654,8 +606,33 @@ class Extended(Matrix):
         return self.inner
 
     def to_dict(self) -> dict[str, Any]:
-        raise _only_read()
+        raise damaged_plan("features with a number that another noise has")
 
 
-def _only_read() -> PlanError:
-    return damaged_plan("features with a number that another noise has")
+# Matrices as plans save them, by kind; those of workloads are imported when one is read.
+
+_READERS: dict[Any, Callable[[dict[str, Any]], Matrix]] = {
+    "diagonal": lambda fields: Diagonal(np.array(fields["entries"], float)),
+    "bordered": lambda fields: Bordered(
+        np.array(fields["index"], np.int64),
+        np.array(fields["inner"], float),
+        np.array(fields["border"], float),
+        int(fields["columns"]),
+    ),
+    "exchangeable": lambda fields: Exchangeable(
+        int(fields["size"]),
+        float(fields["inner"]),
+        float(fields["shared"]),
+        None if fields["border"] is None else float(fields["border"]),
+        None if fields["tail"] is None else (float(fields["tail"][0]), float(fields["tail"][1])),
+    ),
+    "dense": lambda fields: Dense(unpack(fields["matrix"])),
+    "factored": lambda fields: Factored(*(unpack(fields[name]) for name in ("left", "inner", "columns"))),
+}
+
+_ELSEWHERE: dict[Any, tuple[str, str]] = {
+    "intervals": ("intervals", "intervals_from_dict"),
+    **dict.fromkeys(("residual lift", "residual decode", "table counts"), ("marginals", "map_from_dict")),
+    **dict.fromkeys(("reflected lift", "reflected decode"), ("reflected_maps", "reflected_from_dict")),
+    **dict.fromkeys(("levelled lift", "levelled decode"), ("levelled_maps", "levelled_from_dict")),
+}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith.errors import damaged_plan
-from gaussmith.numerics.exact import Array, Words
+
+if TYPE_CHECKING:
+    from gaussmith.numerics.exact import Array, Words
 
 MAX_WRITTEN_OUT = 4096
 """Limit on the numbers saved as text; larger arrays are saved as the bytes of their doubles."""

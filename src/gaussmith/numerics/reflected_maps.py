@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -372,9 +372,6 @@ class ReflectedLift(Matrix):
             raise damaged_plan("columns with different scales")
         return replace(self, unit=self.unit * float(columns[0]))
 
-    def row_norms(self) -> Array:
-        return np.asarray(np.linalg.norm(self.dense(), axis=1))
-
     def row(self, i: int) -> Array:
         kernel = self.stairs.line.kernel(self.stairs.symbol)
         return self._of_cells(self.stairs.line.row(kernel, range(len(self.columns))[i]) * self.columns * self.unit)
@@ -463,12 +460,6 @@ class ReflectedDecode(Matrix):
         sums = np.append(0.0, np.cumsum(stairs.line.times(1.0 / stairs.symbol, vector) * self._scales))
         sums = sums - self._shares * sums[-1]
         return np.asarray(sums[stops] - sums[starts])
-
-    def exact_times(self, vector: Integers) -> NoReturn:
-        raise damaged_plan("answers as a lift")
-
-    def scaled(self, columns: Array) -> NoReturn:
-        self._refuse_kind()
 
     def row_norms(self) -> Array:
         return self._norms if self.rows is None else self._norms[self.rows]

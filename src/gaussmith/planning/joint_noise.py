@@ -23,7 +23,7 @@ from gaussmith.domains.groups import Groups
 from gaussmith.domains.strategies import Strategy
 from gaussmith.errors import PlanError, damaged_plan
 from gaussmith.numerics.exact import Array, Words, norm_upward, sqrt_upward
-from gaussmith.numerics.joint.lift import TiedLift
+from gaussmith.numerics.joint.lift import TiedLift, core_covariance, total_of
 from gaussmith.numerics.joint.parts import Body
 from gaussmith.numerics.matrices import Dense, Exchangeable, Matrix
 from gaussmith.numerics.threads import single_threaded
@@ -54,26 +54,6 @@ if TYPE_CHECKING:
 
 
 # What is read back from tied noise: the features of each query, and the noise in them.
-
-
-def tied_total(lift: TiedLift, body: Body) -> float:
-    """The weighted total of all answers at unit noise."""
-    total = body.people_weight * lift.people_variance if body.people_weight else 0.0
-    for q, part in enumerate(body.parts):
-        covariance = core_covariance(lift, q, part.always)
-        rows = part.rows if part.always else part.rows[:, :-1]
-        rows = rows[:, : len(covariance)]
-        total += part.groups * float(np.einsum("ij,jk,ik->", rows, covariance, rows))
-    return total
-
-
-def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
-    """Of the noise in the core of a group, its count last: where everybody is in, that is the number of people."""
-    same, _ = lift.covariance(part, part)
-    if not always or not lift.counted:
-        return same
-    beside = lift.people_covariance(part)[:, None]
-    return np.block([[same, beside], [beside.T, np.array([[lift.people_variance]])]])
 
 
 def tied_shape(
@@ -340,7 +320,7 @@ class JointNoise(SharedNoise):
     @single_threaded()
     def total_variance(self) -> float:
         """The weighted total of all answers of all queries, each query's taken by its scale."""
-        return tied_total(self.lift, self.body) * self.noise_scale**2 * self.times
+        return total_of(self.lift, self.body) * self.noise_scale**2 * self.times
 
     @cached_property
     @single_threaded()

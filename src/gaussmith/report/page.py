@@ -603,8 +603,8 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
     if block.whole is not None and not asked:
         return f"<p>Only the number of records is asked for here: {_who_counts(row_rule)}.</p>"
     domain, reading = block.domain, block.domain.words.reading
-    columns = [j for j in range(domain.dimension) if j != rows_coordinate(domain)]
-    places = [j for j in columns if asked is None or j in asked]
+    columns = {*range(domain.dimension)} - {rows_coordinate(domain)}
+    places = sorted(columns if asked is None else columns & asked)
     table = domain.bounds_table(block.problem, places[:MAX_LISTED], block.substitutes)
     if table is None and not domain.dimension:
         return f"<p>{reading.rstrip('.')}: {_who_counts(row_rule)}.</p>"

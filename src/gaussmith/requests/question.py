@@ -134,10 +134,7 @@ class Question(QuestionFields):
 
     def __post_init__(self) -> None:
         fill_absent(self)
-        for name, read in READERS.items():
-            given = getattr(self, name)
-            if given or type(given) is not type(_usual_fields()[name]):  # nothing is read of what was not said
-                object.__setattr__(self, name, read(name, given))
+        self._read_fields()
         if (self.means or self.mean_within != {}) and not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
         self._check_missing()
@@ -152,6 +149,12 @@ class Question(QuestionFields):
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
             self._refuse_values()
+
+    def _read_fields(self) -> None:
+        for name, read in READERS.items():
+            given = getattr(self, name)
+            if given or type(given) is not type(_usual_fields()[name]):  # nothing is read of what was not said
+                object.__setattr__(self, name, read(name, given))
 
     @property
     def columns_of_numbers(self) -> list[str]:
@@ -292,11 +295,12 @@ class Question(QuestionFields):
         bounds, totals = ({} if isinstance(said, str) else said for said in (self.bounds, self.total_bounds))
         found: dict[str, Any] = {}
         for name, own in self._bounded().items():
-            if name == "sums" and unit is not None:
+            if name != "sums":
+                found[name] = settle_rows(name, own, bounds)
+            elif unit is not None:
                 found[name] = settle_totals(own, bounds, totals, self.rows_per_unit)
-            else:
-                of_rows = totals if name == "sums" else {}  # where a row is a person, its total is the row
-                found[name] = settle_rows(name, own, {**of_rows, **bounds})
+            else:  # where a row is a person, its total is the row
+                found[name] = settle_rows(name, own, {**totals, **bounds})
         for name in ("histograms", "proportions", "by"):
             if isinstance(own := getattr(self, name), Mapping):
                 cells = {column: edges for column, edges in self.bins.items() if own.get(column, ()) is None}

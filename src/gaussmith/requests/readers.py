@@ -276,23 +276,28 @@ def _levels(column: str, given: Any) -> tuple[float, ...] | SettledQuantiles:
     if isinstance(given, SettledQuantiles):
         return given
     levels = [given] if is_number(given) else given
-    example = f"write {setting('quantiles', {column: LEVELS})}"
     if not is_list(levels) or not levels:
         what, rule = f"quantiles of {column!r} = {given!r}"[:120], "list at least one level between 0 and 1"
-        raise RequestError(what, rule, example, code="quantile-levels-not-listed", column=column)
+        remedy = f"write {setting('quantiles', {column: LEVELS})}"
+        raise RequestError(what, rule, remedy, code="quantile-levels-not-listed", column=column)
     for level in levels:
-        what = f"quantile {level!r} of {column!r}"[:120]
-        if not is_number(level):
-            raise RequestError(what, "a level is a number", example, code="quantile-level-not-a-number", column=column)
-        if not 0 < level < 1:
-            inside = isinstance(level, int | float) and 1 < level < 100
-            remedy = f"write {level / 100:g} for {level:g} %" if inside else "write 0.5 for the median"
-            rule = "a level is above 0 and below 1: the smallest and the largest value belong to one person"
-            raise RequestError(what, rule, remedy, code="quantile-outside-0-1", column=column, level=level)
+        _check_level(column, level)
     if (twice := repeated(levels)) is not None:
         what = f"quantile {float(twice)!r} of {column!r} twice"
         raise RequestError(what, "each level is asked once", "leave one out", code="quantile-twice", column=column)
     return tuple(map(float, levels))
+
+
+def _check_level(column: str, level: Any) -> None:
+    what = f"quantile {level!r} of {column!r}"[:120]
+    if not is_number(level):
+        remedy = f"write {setting('quantiles', {column: LEVELS})}"
+        raise RequestError(what, "a level is a number", remedy, code="quantile-level-not-a-number", column=column)
+    if not 0 < level < 1:
+        inside = isinstance(level, int | float) and 1 < level < 100
+        remedy = f"write {level / 100:g} for {level:g} %" if inside else "write 0.5 for the median"
+        rule = "a level is above 0 and below 1: the smallest and the largest value belong to one person"
+        raise RequestError(what, rule, remedy, code="quantile-outside-0-1", column=column, level=level)
 
 
 def read_expressions(which: str, texts: Any) -> dict[str, str]:

@@ -296,15 +296,15 @@ def unite(parts: Sequence[Part]) -> Part:
         return parts[0]
     kinds = list(STATISTICS)
     asked = dict.fromkeys(each for part in parts for each in part.asked)
-    promised = tuple(dict.fromkeys(column for part in parts for column in part.complete))
-    by_type = [column for part in parts for column in part.complete_by_type]
+    promised = dict.fromkeys(column for part in parts for column in part.complete)
+    by_type = dict.fromkeys(column for part in parts for column in part.complete_by_type)
     return replace(
         parts[0],
         asked=tuple(sorted(asked, key=lambda each: kinds.index(each.kind))),
         count=next((part.count for part in parts if part.count), False),
         missing={column: value for part in parts for column, value in part.missing.items()},
-        complete=promised,
-        complete_by_type=tuple(dict.fromkeys(name for name in by_type if name not in promised)),
+        complete=tuple(promised),
+        complete_by_type=tuple(without(by_type, promised)),
         within=_widest(parts),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 import numpy as np
@@ -159,13 +159,12 @@ class Answers:
             at = index[places]
             if free_marks(domain) is not None:
                 return np.full(at.shape, float(sign > 0))
-            return (
-                means.middles[at] + sign * means.distances[at] if means.holds_always else np.full(at.shape, sign * far)
-            )
+            if not means.holds_always:
+                return np.full(at.shape, sign * far)
+            return means.middles[at] + sign * means.distances[at]
 
-        found = [
-            each.limits(lambda places: ends(places, -1), lambda places: ends(places, 1)) for each in self.statistics
-        ]
+        low_end, high_end = partial(ends, sign=-1), partial(ends, sign=1)
+        found = [each.limits(low_end, high_end) for each in self.statistics]
         return self._joined([low for low, _ in found]), self._joined([high for _, high in found])
 
     def statistic_at(self, i: int) -> tuple[Statistic, int]:

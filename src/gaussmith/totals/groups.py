@@ -16,7 +16,7 @@ among a thousand cost DuckDB thirty times as much. The rows of one query are one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -185,74 +185,14 @@ INTEGERS = {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32"}
 """Types of ids whose differences are words, if they are small."""
 
 
-def find_kept(
-    people: Sequence[pl.Series],
-    weights: Iterator[Words],
-    heaviest: int,
-    most: int,
-    room: Callable[[int], Words] | None = None,
-) -> Words:
+def find_kept(people: pl.Series, weights: Words, most: int) -> Words:
     """The places of the pairs that are among the `most` heaviest of their person, and whose weight is not 0.
 
-    Pairs come in pieces: their people, and their weights, none above `heaviest`. A piece is packed while it is in the
-    processor's cache, into room for so many words: new memory costs more than all that is done in it.
-
     >>> import polars as pl
-    >>> people, weights = [pl.Series([7, 7]), pl.Series([7, 8, 8])], [np.array([3, 5]), np.array([4, 0, 1])]
-    >>> [sorted(find_kept(people, iter(weights), 5, most).tolist()) for most in (1, 2)]
+    >>> people, weights = pl.Series([7, 7, 7, 8, 8]), np.array([3, 5, 4, 0, 1])
+    >>> [sorted(find_kept(people, weights, most).tolist()) for most in (1, 2)]
     [[1, 4], [1, 2, 4]]
     """
-    rows = sum(map(len, people))
-    size, heavy = rows.bit_length(), heaviest.bit_length()
-    span = _span(people)
-    if span is None or (span[1] - span[0]).bit_length() + heavy + size > WORD:
-        return _find_by_codes(_together(people), np.concatenate([np.empty(0, np.int64), *weights]), most)
-    words, at = np.empty(rows, np.int64) if room is None else room(rows), 0
-    for who, weight in zip(people, weights, strict=True):
-        codes = who.to_numpy()
-        for start in range(0, len(codes), PIECE):
-            own = slice(start, start + PIECE)
-            piece = words[at : at + len(codes[own])]
-            np.subtract(codes[own], span[0], out=piece, dtype=np.int64)
-            piece <<= heavy
-            piece += (1 << heavy) - 1
-            piece -= weight[own]
-            piece <<= size
-            piece += np.arange(at, at + len(piece))
-            at += len(piece)
-    words.sort()
-    return np.concatenate([np.empty(0, np.int64), *_first_words(words, heavy, size, most)])
-
-
-def _first_words(words: Words, heavy: int, size: int, most: int) -> Iterator[Words]:
-    """The places in the first `most` of the sorted words of each person, but for weights of 0; piece by piece."""
-    for start in range(0, len(words), PIECE):
-        piece = words[start : start + PIECE]
-        codes = words[max(0, start - most) : start + PIECE] >> (heavy + size)
-        is_first = np.ones(len(piece), bool)
-        behind = len(codes) - most  # words that have `most` before them
-        if behind > 0:
-            is_first[len(piece) - behind :] = codes[most:] != codes[:-most]
-        first = piece[is_first]
-        yield first[(~first >> size) & ((1 << heavy) - 1) != 0] & ((1 << size) - 1)
-
-
-def _span(people: Sequence[pl.Series]) -> tuple[int, int] | None:
-    """The least and the largest of people who are integers, if there are any."""
-    if not people or str(people[0].dtype) not in INTEGERS:
-        return None
-    ends: list[Any] = [(each.min(), each.max()) for each in people if len(each)]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-
-
-def _together(people: Sequence[pl.Series]) -> pl.Series:
-    import polars as pl
-
-    return pl.concat(people, rechunk=False)
-
-
-def _find_by_codes(people: pl.Series, weights: Words, most: int) -> Words:
-    """As `find_kept`, of people who are no integers, or far apart."""
     room, heavy = WORD - len(weights).bit_length(), int(weights.max(initial=0)).bit_length()
     if heavy > room:
         return _rank(people, weights, most)
@@ -528,7 +468,7 @@ class KeptPairs:
         self.none, self.count = none, count
         self.groups, self.groups_per_unit = groups, groups_per_unit
         self._held: list[pl.DataFrame] = []
-        self._rows, self._most, self._words = 0, HELD_PAIRS, np.empty(0, np.int64)
+        self._rows, self._most = 0, HELD_PAIRS
 
     def put(self, batch: pl.DataFrame) -> None:
         self._held.append(batch)
@@ -557,10 +497,10 @@ class KeptPairs:
 
     def _places(self) -> Words:
         """The places of the pairs that are among the m in which their person has most rows."""
-        most_rows = max(_most_rows(batch[self.count]) for batch in self._held)
-        heaviest = min(most_rows, weight_limit(self.groups)) * self.groups
-        people, weights = [batch["u"] for batch in self._held], map(self._weights, self._held)
-        return find_kept(people, weights, heaviest, self.groups_per_unit, self._room)
+        import polars as pl
+
+        people = pl.concat([batch["u"] for batch in self._held], rechunk=False)
+        return find_kept(people, np.concatenate([*map(self._weights, self._held)]), self.groups_per_unit)
 
     def _weights(self, batch: pl.DataFrame) -> Words:
         """What pairs weigh, as `weigh_group` does it."""
@@ -568,12 +508,6 @@ class KeptPairs:
         weights *= self.groups
         weights -= batch["g"].to_numpy()
         return weights
-
-    def _room(self, words: int) -> Words:
-        """Room for words, made once."""
-        if len(self._words) < words:
-            self._words = np.empty(words, np.int64)
-        return self._words[:words]
 
 
 def _most_rows(counts: pl.Series) -> int:

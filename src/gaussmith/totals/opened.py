@@ -261,30 +261,27 @@ def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[Seque
 
 
 def _total_records(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
-    records = [(each.summation, each.rule, each.codes) for each in some if each.codes.width]
     columns: dict[str, int] = {}
     parts = []
-    for own, rule, codes in records:
-        assert isinstance(own, RecordTotals) and isinstance(codes, BoxEncoding)
-        names = own.columns or ()
-        places = tuple(columns.setdefault(name, len(columns)) for name in names)
-        parts.append((codes, places, tuple(names.index(name) for name in rule.present)))
+    for each in some:
+        if each.codes.width:
+            own, codes = each.summation, each.codes
+            assert isinstance(own, RecordTotals) and isinstance(codes, BoxEncoding)
+            names = own.columns or ()
+            places = tuple(columns.setdefault(name, len(columns)) for name in names)
+            parts.append((codes, places, tuple(names.index(name) for name in each.rule.present)))
     first = some[0].summation
     assert isinstance(first, RecordTotals)
-    derivation = first.derivation
-    if derivation is not None:
-        derivation = replace(derivation, present=())
-        if derivation.where is None and not derivation.columns:
-            derivation = None
+    derivation = first.derivation and replace(first.derivation, present=())
+    if derivation is not None and derivation.where is None and not derivation.columns:
+        derivation = None
     together = replace(some[0], codes=MaskedEncoding(tuple(parts)), summation=RecordTotals(tuple(columns), derivation))
     (found,) = total(together, progress)
-    sums = list(found.sums)
-    answers, at = [], 0
-    for k, (codes, _, _) in enumerate(parts):
-        answers.append([Totals(sums[at : at + codes.width], sums[k - len(parts)])])
-        at += codes.width
-    coded = iter(answers)
-    return [next(coded) if each.codes.width else [Totals([], found.records)] for each in some]
+    sums, records = iter(found.sums), iter(found.sums[-len(parts) :] if parts else ())
+    return [
+        [Totals([next(sums) for _ in range(width)], next(records))] if width else [Totals([], found.records)]
+        for width in (each.codes.width for each in some)
+    ]
 
 
 # A rehearsal: what a release will ask of its engine, run once on a table without rows, before the charge.

@@ -28,7 +28,7 @@ from gaussmith.workbench.pictures import (
     tables,
 )
 from gaussmith.workbench.places import Said, place
-from gaussmith.workbench.reading import read_declared, read_request, read_rows
+from gaussmith.workbench.reading import read_declared, read_request, read_rows, way_of
 
 if TYPE_CHECKING:
     from gaussmith.ledger.book import Ledger, Outlook
@@ -140,7 +140,7 @@ def _ratio(errors: Errors, now: Errors) -> float | None:
 def _with_guarantee(draft: Draft, request: Request) -> Draft:
     """The draft with the guarantee of its request, also where that was solved for."""
     guarantee = request.guarantee.to_dict()
-    way = next((name for name in ("mu", "rho") if name in guarantee), "epsilon")
+    way = way_of(guarantee)
     said: dict[str, Any] = {"target": "", "target_error": "", "protection": way}
     said |= {name: repr(value) for name, value in guarantee.items()}
     return replace(draft, **said)

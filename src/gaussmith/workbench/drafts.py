@@ -110,6 +110,7 @@ class Draft:
     delta: str = "1e-6"
     mu: str = ""
     rho: str = ""
+    guess: str = ""
     target: str = ""
     target_error: str = ""
     neighbours: str = "add-remove"
@@ -312,6 +313,7 @@ _EXAMPLES = {
     "rows": "10000",
     "mu": "0.5",
     "rho": "0.1",
+    "guess": "0.55",
     "target_error": "5",
 }
 
@@ -320,7 +322,7 @@ _WORDS = {
     "target_error": "the error", "target": "the answer", "stand_in": "the stand-in", "rows": "the guess",
     "low": "smallest", "high": "largest", "listed": "the list", "keys": "the list of groups", "cells": "count by",
     "rows_per_unit": "rows per person", "groups_per_unit": "groups per person", "values_per_unit": "values per person",
-    "source": "data", "epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "kind": "statistic",
+    "source": "data", "epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "guess": "the guess", "kind": "statistic",
 }  # fmt: skip
 """Fields as the form calls them."""
 

@@ -25,6 +25,7 @@ from gaussmith.workbench.drafts import (
     write_list,
     write_reasons,
 )
+from gaussmith.workbench.reading import way_of
 
 # The lines of the form that ask what a request file asks; what has no line stays where it is.
 
@@ -97,16 +98,14 @@ def _tables(rest: dict[str, Any]) -> list[Ask]:
     if not is_list(tables) or not all(is_list(table) and table for table in tables):
         return []
     order = list(dict.fromkeys(column for table in tables for column in table))
-    cells = {column: _declared(column, rest.get("values", {}), rest.get("bins", {})) for column in order}
     if any([column for column in order if column in table] != list(table) for table in tables):
         return []
-    found = [
-        Ask("marginals", column, cells=own[0], listed=own[1], tables=_labels(column, tables))
-        for column, own in cells.items()
-        if own is not None
-    ]
-    if len(found) < len(order):
-        return []
+    found = []
+    for column in order:
+        own = _declared(column, rest.get("values", {}), rest.get("bins", {}))
+        if own is None:
+            return []
+        found.append(Ask("marginals", column, cells=own[0], listed=own[1], tables=_labels(column, tables)))
     del rest["marginals"]
     if not any(rest.get(name) for name in ("histograms", "proportions", "by")):
         for name in ("values", "bins"):
@@ -286,7 +285,7 @@ def _reasons_left(rest: dict[str, Any], asks: Sequence[Ask]) -> str:
 
 def _protection(guarantee: Any) -> dict[str, str]:
     stated = dict(guarantee) if isinstance(guarantee, Mapping) else guarantee.to_dict()
-    way = next((name for name in ("mu", "rho") if name in stated), "epsilon")
+    way = way_of(stated)
     return {"protection": way, **{name: write_number(value) for name, value in stated.items()}}
 
 

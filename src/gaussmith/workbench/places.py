@@ -56,7 +56,7 @@ _LABELS = {
 """Fields of a request as the form calls them."""
 
 
-_SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
+_SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "guess": "guess"}
 
 
 def _in_labels(text: str) -> str:
@@ -108,10 +108,10 @@ def _of_limit(error: GaussmithError, names: Sequence[str]) -> str | None:
 
 
 def _of_guarantee(error: GaussmithError, draft: Draft) -> str:
-    for name in ("delta", "mu", "rho", "epsilon"):
+    for name in ("delta", "mu", "rho", "guess", "epsilon"):
         if error.what.startswith(name):
             return name
-    return draft.protection if draft.protection in ("mu", "rho") else "epsilon"
+    return draft.protection if draft.protection in ("mu", "rho", "guess") else "epsilon"
 
 
 def _of_expression(error: GaussmithError, draft: Draft) -> str:

@@ -197,8 +197,16 @@ OWN = ("source", "unit", "guarantee", "neighbours", "neighbors")
 COUNTS = {"people": True, "rows": "rows", "none": False}
 """What can be counted, as a request says it."""
 
-STATED = {"epsilon": ("epsilon", "delta"), "pure": ("epsilon",), "mu": ("mu",), "rho": ("rho",), "target": ("delta",)}
+STATED = {
+    "epsilon": ("epsilon", "delta"), "pure": ("epsilon",), "mu": ("mu",), "rho": ("rho",), "guess": ("guess",),
+    "target": ("delta",),
+}  # fmt: skip
 """Which numbers each way of stating the protection needs."""
+
+
+def way_of(stated: Mapping[str, Any]) -> str:
+    """The way in which a guarantee is stated."""
+    return next((way for way, names in STATED.items() if set(names) == set(stated) and way != "target"), "epsilon")
 
 
 USUAL = {"mean_of": "rows", "where": "", "weights": "relative"}

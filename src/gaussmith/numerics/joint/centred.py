@@ -117,24 +117,6 @@ def join(body: Body, blocks: Sequence[LiftBlock]) -> TiedLift:
     )
 
 
-def total_of(lift: TiedLift, body: Body, replaced: bool = False) -> float:
-    """The weighted total of the variances of all answers, from the covariance of the lift's noise; where `replaced` the
-    number of people is public."""
-    found = body.people_weight * (lift.people_variance if body.people_weight else 0.0)
-    for q, part in enumerate(body.parts):
-        same, _ = lift.covariance(q, q)
-        asked = part.rows
-        if not part.always:
-            asked = asked[:, : part.width]
-        elif asked[:, -1].any() and not replaced:
-            across = lift.people_covariance(q)
-            same = np.block([[same, across[:, None]], [across[None, :], np.array([[lift.people_variance]])]])
-        else:
-            asked = asked[:, : part.width]
-        found += part.groups * float(np.einsum("ij,jk,ik->", asked, same, asked))
-    return found
-
-
 _TINY = 1e-300
 
 

@@ -268,19 +268,33 @@ def _right_inverse(matrix: Array) -> Array:
     return np.asarray(inverse / columns[:, None] / rows)
 
 
+def total_of(lift: TiedLift, body: Body) -> float:
+    """The weighted total of all answers at unit noise."""
+    total = body.people_weight * lift.people_variance if body.people_weight else 0.0
+    for q, part in enumerate(body.parts):
+        covariance = core_covariance(lift, q, part.always)
+        rows = part.rows if part.always else part.rows[:, :-1]
+        rows = rows[:, : len(covariance)]
+        total += part.groups * float(np.einsum("ij,jk,ik->", rows, covariance, rows))
+    return total
+
+
+def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
+    """Of the noise in the core of a group, its count last: where everybody is in, that is the number of people."""
+    same, _ = lift.covariance(part, part)
+    if not always or not lift.counted:
+        return same
+    beside = lift.people_covariance(part)[:, None]
+    return np.block([[same, beside], [beside.T, np.array([[lift.people_variance]])]])
+
+
 # A lift in units in which no square overflows, over whole cores of ±1.
 
 
 def in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
     """The lift of whole cores ±1, and in units of a power of two near its largest entry, so that no square overflows
     and none that matters vanishes; the exponent of that power, infinite where there is none."""
-    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
-    fits = len(extents) == len(body.parts)
-    for each, part in zip(extents, body.parts, strict=False):
-        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
-    if not fits:
-        raise damaged_plan("extents that do not fit the columns")
-    units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
+    units = _units_of(body, extents)
     stacked = np.concatenate([*units, [1.0] * lift.counted])
     with np.errstate(over="ignore"):
         arrays = [own * each for own, each in zip(lift.own, units, strict=True)]
@@ -294,3 +308,14 @@ def in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tup
     return TiedLift(
         lift.groups, tuple(arrays[:q]), arrays[q], arrays[q + 1] if lift.last is not None else None
     ), exponent
+
+
+def _units_of(body: Body, extents: Sequence[Array] | None) -> list[Array]:
+    """What stands for 1 in the core of each part; counts are in ones."""
+    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
+    fits = len(extents) == len(body.parts)
+    for each, part in zip(extents, body.parts, strict=False):
+        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
+    if not fits:
+        raise damaged_plan("extents that do not fit the columns")
+    return [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
