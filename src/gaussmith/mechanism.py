@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains.chosen_cells import ChosenCells, edges_around
 from gaussmith.domains.domain import check_plain, free_marks
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.addresses import read_source, short_name
@@ -21,8 +20,6 @@ from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
 from gaussmith.noise.keystream import Keystream, pure_integers
-from gaussmith.noise.reals import Words as Random
-from gaussmith.noise.selection import Occupied, RankSelection, Selection
 from gaussmith.numerics.exact import Array, Integers, Words, python
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.joint_people import counts_everybody
@@ -48,6 +45,9 @@ from gaussmith.totals.opened import (
 )
 
 if TYPE_CHECKING:
+    from gaussmith.domains.chosen_cells import ChosenCells
+    from gaussmith.noise.reals import Words as Random
+    from gaussmith.noise.selection import Occupied, Selection
     from gaussmith.planning.discovered_groups import Threshold
     from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.totals.cell_counts import FoundCells
@@ -331,6 +331,8 @@ def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int 
 
     The cell is chosen first. Given it the edges are fixed, and the people between them are counted and get noise.
     """
+    from gaussmith.noise.selection import RankSelection
+
     domain = cast("ChosenCells", query.block.domain)
     selection = RankSelection(domain.level, domain.epsilon, domain.sensitivity_of_ranks(query.neighbours))
     words = Keystream().words
@@ -349,6 +351,8 @@ def choose(selection: Selection, table: Occupied, words: Random) -> int:
 
 def total_around(query: Query, totals: Totals, place: int) -> Totals:
     """How many people are between the edges around a cell."""
+    from gaussmith.domains.chosen_cells import edges_around
+
     table = _occupied(query, totals)
     below = table.below(np.append(edges_around(place, table.cells), table.cells))
     return Totals(np.diff(below, prepend=0), totals.records)
@@ -356,11 +360,14 @@ def total_around(query: Query, totals: Totals, place: int) -> Totals:
 
 def total_in_the_middle(query: Query, totals: Totals) -> Totals:
     """The totals of a group; where a cell is chosen, those around the one in the middle: for audits."""
-    domain = query.block.domain
-    return total_around(query, totals, domain.fine.cells // 2) if isinstance(domain, ChosenCells) else totals
+    if not query.block.domain.chosen:
+        return totals
+    return total_around(query, totals, cast("ChosenCells", query.block.domain).fine.cells // 2)
 
 
 def _occupied(query: Query, totals: Totals) -> Occupied:
+    from gaussmith.noise.selection import Occupied
+
     assert isinstance(totals, PlacedTotals)
     return Occupied(totals.places, totals.counts, cast("ChosenCells", query.block.domain).fine.cells)
 

@@ -43,10 +43,8 @@ from gaussmith.domains.workloads import marginals, prefix
 from gaussmith.errors import RequestError
 from gaussmith.expressions.keys import Cut
 from gaussmith.numerics.exact import Array
-from gaussmith.privacy.choices import level_of
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import Number, ask_moments, ask_workload, ground_of, numbers_of, read_weights
-from gaussmith.statistics.chosen import ChosenQuantiles
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.registry import STATISTICS
@@ -131,6 +129,8 @@ def assemble_choice(
 ) -> Assembled:
     """One quantile of one number of each person, chosen among fine cells within bounds, at an ε that is set later."""
     from gaussmith.domains.chosen_cells import ChosenCells
+    from gaussmith.privacy.choices import level_of
+    from gaussmith.statistics.chosen import ChosenQuantiles
 
     ((_, _, (column, ((name, level),), cut, made), *_),) = asked
     domain = ChosenCells(column, level_of(level), cut.ends, Fraction(1))

@@ -17,12 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from gaussmith.checks import check_number
-from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import Domain, Problem, free_marks, price_over_bound
 from gaussmith.domains.extremes import PersonRows, Product, Signs, Sphere
 from gaussmith.domains.features import (
@@ -62,6 +61,7 @@ from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import answers_to_dict
 
 if TYPE_CHECKING:
+    from gaussmith.domains.chosen_cells import ChosenCells
     from gaussmith.planning.crossed_noise import CrossedNoise
     from gaussmith.planning.joint_noise import JointNoise
 
@@ -170,8 +170,9 @@ def _fits_number(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     one_row = rule.unit is None or rule.person_columns
     whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
     held = free_marks(domain) == 1 == len(domain.input.attributes)
-    if isinstance(domain, ChosenCells) and (cut is None or cut.ends != domain.within or query.tie is not None):
-        return False
+    if domain.chosen:
+        within = cast("ChosenCells", domain).within
+        held = held and cut is not None and cut.ends == within and query.tie is None
     return whose and held and cut is not None and cut.cells == domain.dimension
 
 
@@ -288,10 +289,9 @@ class Query:
     @property
     def taken_by_choice(self) -> Fraction:
         """What of μ² is for choosing, in all groups of a person; 0 where nothing is chosen. Rounded up."""
-        domain = self.block.domain
-        if not isinstance(domain, ChosenCells):
+        if not self.block.domain.chosen:
             return Fraction(0)
-        groups = self.groups
+        domain, groups = cast("ChosenCells", self.block.domain), self.groups
         return domain.charge(self.neighbours, 1 if groups is None else groups.at_most, groups is not None)
 
     @property

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
@@ -35,14 +34,12 @@ from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
 from gaussmith.planning.query import UNTOLD, Query, query_filtered, query_groups, query_public
 from gaussmith.planning.row_rule import RowRule
-from gaussmith.privacy.choices import choice_within, spread_of_ranks
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
 from gaussmith.requests.bins import CELLS, Bins, cuts_of, equal_cells, plain_keys
 from gaussmith.requests.question import Question
 from gaussmith.requests.readers import is_found, is_plain, without
 from gaussmith.statistics.asking import read_weights
-from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import CELLS as CELLS_OF
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
@@ -374,8 +371,13 @@ class Translated:
     def _plan(self, guarantee: Guarantee) -> Query:
         """The query; where a cell is chosen the noise has a part of μ², and the choice what that leaves."""
         domain = self.made.domain
-        if not isinstance(domain, ChosenCells):
+        if not domain.chosen:
             return self._plan_noise(guarantee)
+        from gaussmith.domains.chosen_cells import ChosenCells
+        from gaussmith.privacy.choices import choice_within, spread_of_ranks
+        from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles
+
+        assert isinstance(domain, ChosenCells)
         part = Guarantee(mu=fraction_down(Fraction(guarantee.mu) * Fraction(math.sqrt(1 - FOR_VALUE))))
         query, groups = self._plan_noise(part), self.groups
         left = guarantee.mu_squared - part.mu_squared

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import Domain, check_coordinates, check_workload
 from gaussmith.domains.features import (
     BoundedColumn,
@@ -26,9 +25,7 @@ from gaussmith.domains.features import (
 from gaussmith.domains.workloads import Marginals, Rows, Runs
 from gaussmith.errors import PlanError, RequestError, counted, damaged_plan, nearest
 from gaussmith.numerics.exact import Array
-from gaussmith.privacy.choices import level_of
 from gaussmith.statistics.answers import Answers
-from gaussmith.statistics.chosen import ChosenQuantiles
 from gaussmith.statistics.covariance import Covariances, Variances
 from gaussmith.statistics.mean import read_mean_within, stating
 from gaussmith.statistics.quantile import Quantiles
@@ -366,7 +363,12 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
 
 def _quantiles(fields: dict[str, Any], domain: Domain, size: int) -> Quantiles:
     """What is read from all features of a workload together."""
-    if isinstance(domain, ChosenCells):
+    if domain.chosen:
+        from gaussmith.domains.chosen_cells import ChosenCells
+        from gaussmith.privacy.choices import level_of
+        from gaussmith.statistics.chosen import ChosenQuantiles
+
+        assert isinstance(domain, ChosenCells)
         _check_fields(fields, {"kind", "names", "levels", "limits", "spread"})
         (name,), (level,) = fields["names"], fields["levels"]
         read = ChosenQuantiles.around(str(name), float(level), domain.fine, float(fields["spread"]))
