@@ -201,8 +201,11 @@ def plan_pure(
     members = [_member(i, query, scale) for i, (query, scale) in enumerate(zip(alone, scales, strict=True))]
     sets = _sets(members)
     limit = dict(enumerate(limits))
-    costs = [sum(m.price for m in each) * _variance(each) for each in sets]
-    needed = [max((_epsilon_for(m, _variance(each), limit.get(m.place)) for m in each), default=0.0) for each in sets]
+    made = [(each, _variance(each)) for each in sets]
+    costs = [sum(m.price for m in each) * variance for each, variance in made]
+    needed = [
+        max((_epsilon_for(m, variance, limit.get(m.place)) for m in each), default=0.0) for each, variance in made
+    ]
     shares = shares_of(guarantee.pure_epsilon, costs, needed)
     found: dict[int, Query] = {}
     for k, (each, share) in enumerate(zip(sets, shares, strict=True)):
