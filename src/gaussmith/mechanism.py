@@ -331,6 +331,13 @@ def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int 
 
     The cell is chosen first. Given it the edges are fixed, and the people between them are counted and get noise.
     """
+    chosen, around = _choose_cells(query, totals)
+    noisy, public = _release_noise(query, around)
+    return np.column_stack([noisy, chosen]), public
+
+
+def _choose_cells(query: Query, totals: Sequence[Totals]) -> tuple[Array, list[Totals]]:
+    """A chosen cell of every group, and the people between edges around it."""
     from gaussmith.noise.selection import RankSelection
 
     domain = cast("ChosenCells", query.block.domain)
@@ -339,8 +346,7 @@ def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int 
     chosen = [choose(selection, _occupied(query, each), words) for each in totals]
     around = [total_around(query, each, place) for each, place in zip(totals, chosen, strict=True)]
     check_sums(query, around)
-    noisy, public = _release_noise(query, around)
-    return np.column_stack([noisy, np.array(chosen, float)]), public
+    return np.array(chosen, float), around
 
 
 def choose(selection: Selection, table: Occupied, words: Random) -> int:
@@ -402,7 +408,12 @@ def _release_pure(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
         drawn = pure_integers(noise.law, noise.copies)
         for i, query, start in zip(noise.members, noise.queries, noise.starts, strict=True):
             own = drawn[:, start : start + query.block.grid.lift.shape[0]]
-            found[i] = _read_pure(query, lift_groups(query, totals[i]), own), None
+            if query.block.domain.chosen:
+                chosen, around = _choose_cells(query, totals[i])
+                noisy = _read_pure(query, lift_groups(query, around), own)
+                found[i] = np.column_stack([noisy, chosen]), None
+            else:
+                found[i] = _read_pure(query, lift_groups(query, totals[i]), own), None
     return found
 
 

@@ -27,7 +27,11 @@ from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
 
 if TYPE_CHECKING:
+    from gaussmith.planning.block import Block
     from gaussmith.planning.query import Query
+
+FOR_CHOICE = Fraction(1, 2)
+"""The share of ε for choosing the cell of a quantile; the rest is for the noise around it, which its interval needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +123,17 @@ def no_certificate() -> PlanError:
     )
 
 
+def epsilon_of_choice(query: Query) -> Fraction:
+    """What the choice of a cell takes of ε in each group; 0 where nothing is chosen."""
+    domain = query.block.domain
+    if not domain.chosen:
+        return Fraction(0)
+    from gaussmith.domains.chosen_cells import ChosenCells
+
+    assert isinstance(domain, ChosenCells)
+    return domain.epsilon
+
+
 def certify_query(query: Query) -> None:
     """Check one query: its sensitivity, and that all groups of a person keep its ε; or PlanError."""
     query.block.certify()
@@ -127,7 +142,8 @@ def certify_query(query: Query) -> None:
     if query.groups is not None and query.groups.is_found:
         raise damaged_plan("pure noise for groups that are found")
     held = 1 if query.groups is None else query.groups.at_most
-    if held * query.block.guarantee.pure_epsilon > query.guarantee.pure_epsilon:
+    taken = query.block.guarantee.pure_epsilon + epsilon_of_choice(query)
+    if held * taken > query.guarantee.pure_epsilon:
         raise damaged_plan("a group's share is too large")
 
 
@@ -160,6 +176,20 @@ def pure_instead(queries: Sequence[Query], guarantee: Guarantee) -> list[Query] 
         return plan_pure(bare, scales, Guarantee(epsilon=guarantee.epsilon))
     except PlanError:  # no pure noise is planned for what is asked
         return None
+
+
+def _with_choice(block: Block, epsilon: Fraction) -> Block:
+    """The block of a quantile whose cell is chosen at this ε in each group."""
+    from gaussmith.domains.chosen_cells import ChosenCells
+    from gaussmith.privacy.choices import spread_of_ranks
+    from gaussmith.statistics.chosen import ChosenQuantiles
+
+    assert isinstance(block.domain, ChosenCells)
+    chosen = block.domain.at(epsilon)
+    spread = spread_of_ranks(epsilon, chosen.sensitivity_of_ranks(ADD_REMOVE))
+    (read,) = (each for each in block.answers.statistics if isinstance(each, ChosenQuantiles))
+    answers = replace(block.answers, statistics=(replace(read, spread=spread),))
+    return replace(block, problem=block.problem.over(chosen), answers=answers)
 
 
 def cost_of_others(noises: Sequence[PureNoise], asked: Sequence[int], guarantee: Guarantee) -> float:
@@ -308,8 +338,9 @@ def shares_of(epsilon: Fraction, costs: Sequence[float], needed: Sequence[float]
 
 def _drawn_together(k: int, members: Sequence[_Member], share: Guarantee) -> dict[int, Query]:
     """The queries of one noise, at its share of ε."""
-    held = members[0].held
-    copy = share if held == 1 else Guarantee(epsilon=fraction_down(share.pure_epsilon / held))
+    held, chooses = members[0].held, members[0].query.block.domain.chosen
+    of_noise = share.pure_epsilon * (1 - FOR_CHOICE) if chooses else share.pure_epsilon
+    copy = share if of_noise == share.pure_epsilon * held else Guarantee(epsilon=fraction_down(of_noise / held))
     largest, scale = _lattice(members)
     numbers, start = sum(member.chosen.numbers for member in members), 0
     found = {}
@@ -327,6 +358,8 @@ def _drawn_together(k: int, members: Sequence[_Member], share: Guarantee) -> dic
             lender=None,
             drawn=drawn,
         )
+        if chooses:
+            block = _with_choice(block, Fraction(fraction_down(share.pure_epsilon * FOR_CHOICE / held)))
         found[member.place] = replace(
             member.query, block=block, guarantee=share, place=None, scale=member.scale, by_weight=(), noise=k
         )

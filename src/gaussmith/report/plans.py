@@ -427,14 +427,15 @@ def _explain_tie(tie: AnyTie, protects: str) -> str:
 def describe_choice(query: Query) -> str:
     """How one quantile is found, in plain words."""
     (name,) = query.block.answers.names
-    return f"{printable(name)} is chosen, with a third of μ²; the rest is for noise around it, which its interval needs"
+    share = "half of ε" if query.guarantee.is_pure else "a third of μ²"
+    return f"{printable(name)} is chosen, with {share}; the rest is for noise around it, which its interval needs"
 
 
 def _explain_query(query: Query) -> str:
     block, groups = query.block, query.groups
     if block.domain.chosen:
         of = "" if groups is None else f"{counted(groups.size, 'declared group')}, each person in {held(query)}.\n"
-        how = f"The noise around it, at μ={block.guarantee.mu:.4g}{'' if groups is None else ' in each group'}:"
+        how = f"The noise around it, at {parameter_of(block.guarantee)}{'' if groups is None else ' in each group'}:"
         text = f"{of}Protected: {protects(query.neighbours)}. How well: {query.guarantee}.\n{describe_choice(query)}.\n"
         return f"{text}{how}\n{explain_choice(block)}"
     if query.tie is not None:

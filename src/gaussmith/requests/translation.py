@@ -450,8 +450,8 @@ def plan_part(
 
 
 def bare_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Query:
-    """The query of a part without any noise, for laws that plan all queries at once."""
-    return translate(part, unit, neighbours).bare(guarantee)
+    """The query of a part without any noise, for laws that plan all queries at once. One quantile is chosen."""
+    return translate(part, unit, neighbours, chooses=may_choose(part)).bare(guarantee)
 
 
 MAX_KEPT = 128
