@@ -48,7 +48,7 @@ ALL_OF_IT = 1 - 1e-9
 EPSILONS = (0.3, 1.0, 3.0)
 PEOPLE = (30, 1_000)
 NOMINAL, LOW, HIGH = 0.95, 0.94, 0.96
-ALARM = 1e-9
+ALARM = 1e-12
 """The probability with which a case that keeps its promise fails, where fewer releases are made."""
 FINE = 1 << 20
 """A larger change of one person is on a fine lattice."""

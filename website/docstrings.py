@@ -16,23 +16,12 @@ class Fences(griffe.Extension):  # type: ignore[misc]
 
 
 def with_fences(text: str) -> str:
-    """The text with each run of `>>>` lines and their output as a block of code, up to a blank line.
-
-    >>> print(with_fences("Twice.\\n\\n>>> 1 + 1\\n2\\n\\nMore."))
-    Twice.
-    <BLANKLINE>
-    ```python
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    More.
-    """
+    """The text with each run of `>>>` lines and their output as a block of code, up to a blank line."""
     lines: list[str] = []
     inside = False
     for line in text.splitlines():
         if line.lstrip().startswith(">>>") and not inside:
-            lines += ["", "```python"] if lines and lines[-1] else ["```python"]
+            lines += ["", "```pycon"] if lines and lines[-1] else ["```pycon"]
             inside = True
         elif inside and not line.strip():
             lines.append("```")

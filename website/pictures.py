@@ -73,7 +73,7 @@ def answers(narrow: bool = False) -> str:
     with ANSWERS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     across, down = LABELS + PANEL + NUMBERS, ROW * 4 + 64
-    width, height = (across, 2 * down + 64) if narrow else (2 * across + 20, down + 60)
+    width, height = (across, 2 * down + 64) if narrow else (2 * across + 20, down + 38)
     parts = [text(0, 18, "Means by self-rated health", 15, INK, ' font-weight="600"')]
     parts.append(text(0 if narrow else 250, 38 if narrow else 18, "dots: released; bars: 95 % intervals", 13, SOFT))
     for k, (name, (end, step)) in enumerate({"mdvis_mean": (10, 2), "disea_mean": (25, 5)}.items()):

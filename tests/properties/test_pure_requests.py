@@ -5,11 +5,16 @@ Fresh random requests each time; `./run prove pure` tries many more of them (doc
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
+import json
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -30,8 +35,11 @@ from gaussmith.domains.pure_strategies import MAX_NORM, ONE_NORM, pure_sensitivi
 from gaussmith.errors import GaussmithError
 from gaussmith.noise.law import Law
 from gaussmith.numerics.marginals import TableCounts
-from gaussmith.planning import pure_lattice, pure_noise
+from gaussmith.planning import pure_intervals, pure_lattice, pure_noise
 from gaussmith.planning.plan import Plan
+from gaussmith.requests import noise_laws
+
+ROOT = Path(__file__).parents[2]
 
 PAIRS = 30
 """Of neighbours, for each request."""
@@ -380,3 +388,56 @@ def test_numbers_that_are_read_twice_are_noticed(monkeypatch: pytest.MonkeyPatch
     plant(monkeypatch, mechanism._release_pure, "start : start + query", "0 : query")
     with pytest.raises(AssertionError, match="two draws"):
         largest_loss("together")
+
+
+# -- the proof ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("proof_of_pure", ROOT / "proofs" / "pure.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec.loader.exec_module(module)
+    few = ("one sum", "count", "histogram", "several values", "means")
+    monkeypatch.setattr(module, "ASKED", {name: module.ASKED[name] for name in few})
+    monkeypatch.setattr(module, "LONGEST", 3)
+    monkeypatch.setattr(module, "EVIDENCE", tmp_path / "evidence" / "pure.json")
+    return module
+
+
+def test_the_proof_says_what_was_tried(
+    proof: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert proof.main(["--pairs", "60", "--repeats", "300", "--seed", "abc"]) == 0
+    assert "60 pairs, 300 releases" in capsys.readouterr().out and not proof.EVIDENCE.exists()
+    parts = {name: {"missed": []} for name in ("least", "whole", "coverage", "neighbours")}
+    proof.write_evidence(parts, "abc", 1.0)
+    written = json.loads(proof.EVIDENCE.read_text("utf-8"))
+    assert written["seed"] == "abc" and {"commit", "claim", "versions", *parts} <= written.keys()
+
+
+@pytest.mark.parametrize(
+    ("part", "function", "right", "wrong"),
+    [
+        ("neighbours", BLIND[0], *BLIND[1:]),
+        ("coverage", pure_intervals.confidence_of, "math.erf(width / math.sqrt(2))", "0.8"),
+        ("whole", pure_intervals.confidence_of, "math.erf(width / math.sqrt(2))", "0.99"),
+        ("least", noise_laws.plan_by_law, "return min(made", "return max(made"),
+    ],
+)
+def test_the_proof_fails_where_something_is_missed(
+    part: str, function: Any, right: str, wrong: str, proof: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, function, right, wrong)
+    if part == "neighbours":
+        plant(monkeypatch, pure_noise._drawn_together, "round(largest * scale)", "1")
+    ways = {
+        "neighbours": lambda: proof.prove_neighbours(40, "abc"),
+        "coverage": lambda: proof.prove_coverage(500),
+        "whole": lambda: proof.prove_whole(500),
+        "least": proof.prove_least,
+    }
+    assert ways[part]()["missed"]

@@ -142,7 +142,7 @@ def test_noise_that_is_used_in_another_way_is_rejected(
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
 
-RELEASES = 4_000
+RELEASES = 10_000
 
 
 @pytest.mark.parametrize("asked", proof.ASKED)

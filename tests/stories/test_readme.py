@@ -38,9 +38,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_python_example_prints_what_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
     code, shown = "\n".join(blocks("python")), "\n".join(blocks("text"))
-    assert len(code.splitlines()) > 8 and len(shown.splitlines()) > 12
+    assert len(code.splitlines()) > 8 and len(shown.splitlines()) > 11
     exec(compile(code, "README.md", "exec"), {})
-    assert shape(capsys.readouterr().out) == shape(shown)
+    *lines, cut = shape(shown)
+    assert cut == "..." and shape(capsys.readouterr().out)[: len(lines)] == lines
 
 
 def make_visits(path: Path) -> None:
@@ -86,7 +87,7 @@ def test_the_picture_shows_the_release_of_the_readme() -> None:
     """Each answer in the file that the picture is drawn from, with its digits, is in the printed release."""
     with (ROOT / "docs" / "pictures" / "answers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    printed = {tuple(line.split()[:2]): line.split()[2] for line in "".join(blocks("text")).splitlines()}
+    printed = {tuple(line.split()[:2]): line.split()[2] for line in "".join(blocks("text")).splitlines()[:9]}
     assert len(rows) == 8
     for row in rows:
         digits = printed[row["health"], row["answer"]]

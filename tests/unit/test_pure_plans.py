@@ -9,19 +9,24 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from planting import plant
 from refusals import refused
 
 import gaussmith as gm
+from gaussmith import mechanism
 from gaussmith.domains import pure_strategies
+from gaussmith.domains.pure_strategies import MAX_NORM
 from gaussmith.errors import GaussmithError
 from gaussmith.noise.cube import Cube
 from gaussmith.noise.geometric import Geometric
 from gaussmith.planning import pure_lattice, pure_noise
+from gaussmith.planning.error_distribution import normal_width
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.pure_lattice import FINE
+from gaussmith.requests import noise_laws
 
 PURE = gm.Guarantee(epsilon=1)
 BOTH = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -74,6 +79,29 @@ def test_deviations_of_counts_beside_sums_are_the_reference(numbers: int) -> Non
         4.32049379893857, 6.05530070819498, 10.6770782520313, 19.9164923283862), strict=True))  # fmt: skip
     plan = asked(sums=sums(numbers - 1), count=True) if numbers > 1 else asked(sums={"x": (-1, 1)})
     assert plan.standard_errors[-1] == pytest.approx(reference[numbers], rel=3e-12)
+
+
+@pytest.mark.parametrize(
+    ("fields", "half"),
+    [
+        ({"sums": {"x": (-1, 1)}}, "2.99573227355399"),
+        ({"sums": {"x": (-1, 1)}, "count": True}, "4.11300328071964"),
+        ({"sums": {"x": (-1, 1), "y": (-1, 1)}, "count": True}, "5.18633014572417"),
+        ({"sums": {f"x{j}": (-1, 1) for j in range(5)}, "count": True}, "8.28166497067734"),
+        ({"sums": {f"x{j}": (-1, 1) for j in range(16)}, "count": True}, "19.1164756875251"),
+        ({"sums": {"x": (0, 2)}, "count": True}, "5.99146454711"),
+        ({"sums": {"x": (-0.5, 1.5)}, "count": True}, "4.66994356492"),
+        ({"sums": {"x": (0, 2), "y": (0, 2)}, "count": True}, "7.63292061034"),
+        ({"sums": {"x": (-0.75, 1.25), "y": (0, 2)}, "count": True}, "5.37847151507"),
+        ({"sums": {f"x{j}": (-0.3, 1.7) for j in range(5)}, "count": True}, "10.653708159"),
+    ],
+)
+def test_half_widths_are_the_reference(fields: dict[str, Any], half: str) -> None:
+    """A sum is mid · n + (range / 2) · w: one number of the cube, or two of them in this ratio."""
+    frame = pl.DataFrame({name: [0.5, 0.25] for name in fields["sums"]})
+    made = gm.release(gm.Request(frame, guarantee=PURE, **fields))
+    _, high = made.raw_intervals(normal_width(0.95), "fieller")
+    assert float(high.ravel()[0]) - made.values[0] == pytest.approx(float(half), rel=1e-9)
 
 
 def test_least_noise_is_the_smaller_of_both_for_every_number_of_sums() -> None:
@@ -131,6 +159,31 @@ def test_sums_of_filters_are_drawn_together_and_groups_share_epsilon() -> None:
 
 
 # -- the stated guarantee ----------------------------------------------------------------------------------------------
+
+
+def test_parts_of_different_sensitivity_have_the_largest() -> None:
+    """One law for all that is drawn together: its S is that of the part that a person changes the most."""
+    questions = [{"name": "a", "count": "rows"}, {"name": "b", "count": True, "where": "z > 0"}]
+    plan = asked(questions=questions, unit="u", rows_per_unit=5)
+    (noise,) = plan.pure_noises
+    own = [
+        pure_lattice.certified_sensitivity(block.grid, MAX_NORM, block.domain, block.codes)
+        for block in (query.block for query in plan.queries)
+    ]
+    assert len(set(own)) == 2 and noise.law.sensitivity == max(own)
+
+
+def test_wide_noise_is_added_in_integers_of_any_size() -> None:
+    """At a small ε noise leaves 64 bits: nothing may wrap around."""
+    large = 2**62 + 2**61
+    for lifted, noise in ((2**61, large), (large, 2**61), (-large, -large), (2**70, 1), (1, -(2**70))):
+        kind = object if max(abs(lifted), abs(noise)) >= 2**63 else np.int64
+        found = mechanism.add_pure(np.array([[lifted]], kind), np.array([[noise]], kind))
+        assert [int(each) for each in found.ravel()] == [lifted + noise]
+    plan = asked(gm.Guarantee(epsilon=1e-12), sums=sums(2))
+    frame = pl.DataFrame({"x0": [0.5], "x1": [1.0]})
+    made = gm.release(gm.Request(frame, guarantee=gm.Guarantee(epsilon=1e-12), sums=sums(2)))
+    assert (abs(made.values) < 60 * plan.standard_errors).all() and abs(made.values).max() > 1e6
 
 
 def test_a_pure_guarantee_has_no_mu() -> None:
@@ -318,6 +371,16 @@ FAULTS = [
     (pure_lattice.certify_block, "> drawn.sensitivity", "> 2 * drawn.sensitivity", refused_changes),
     (pure_lattice._check_whole, 'raise damaged_plan("counts that are not whole")', "pass", refused_changes),
     (pure_lattice.certified_sensitivity, "math.ceil(largest) + 1", "math.ceil(largest)", refused_changes),
+    (pure_noise._lattice, "largest = max(", "largest = min(", test_parts_of_different_sensitivity_have_the_largest),
+    (mechanism._fits_words, "< 1 << 62", "> -1", test_wide_noise_is_added_in_integers_of_any_size),
+    (
+        noise_laws.refuse_stages,
+        "if request.guarantee.is_pure or",
+        "if",
+        lambda: test_what_pure_noise_cannot_do_is_refused(
+            "stages-under-pure-epsilon", PURE, {"means": {"x": "private"}}
+        ),
+    ),
     (pure_noise.certify_query, "held * query.block", "query.block", refused_changes),
     (pure_noise.certify_pure, "spent += noise.epsilon", "spent = noise.epsilon", refused_changes),
     (pure_noise.PureNoise.certify, "if start != self.law.numbers:", "if start > self.law.numbers:", refused_changes),

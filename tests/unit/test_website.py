@@ -112,3 +112,8 @@ def test_every_proof_of_the_theory_is_folded(load: Any) -> None:
     text = (ROOT / "docs" / "theory.md").read_text("utf-8")
     folded = load("hooks")._folded(text)
     assert folded.count("<summary>Proof</summary>") == text.count("*Proof.*") > 70
+
+
+def test_examples_of_docstrings_become_blocks(load: Any) -> None:
+    fenced = load("docstrings").with_fences("Twice.\n\n>>> 1 + 1\n2\n\nMore.")
+    assert fenced == "Twice.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."

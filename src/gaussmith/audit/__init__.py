@@ -5,7 +5,7 @@
 
 - auditor: which attempts a target gets     - verdict: what comes back
 - exact, scenes: releases of made-up tables, recorded and replayed on neighbours
-- plan_samples, noise_tests, attacks: noise drawn, tested and guessed
+- plan_samples, noise_tests, attacks: noise drawn, tested and guessed   - pure_samples: the same under pure ε
 - callables: functions of others             - bounds: exact confidence bounds, sizes of samples, the early look
 - command: `gaussmith audit`
 """

@@ -243,14 +243,6 @@ def long_runs(problem: Problem[Cells], runs: Runs) -> list[Candidate]:
     return [Candidate(_of_tree(problem, runs) if runs.kind == "tree" else _of_reflection(problem, runs))]
 
 
-def is_near_limit(problem: Problem[Cells], runs: Runs) -> bool:
-    """Whether the shape for long runs is within 1 % of the limit; 3 % under replace-one: solving takes long."""
-    pairs = not problem.secret_count
-    limit = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=pairs, or_none=problem.domain.or_none)
-    (found,) = long_runs(problem, runs)
-    return found.price(problem) <= (1.03 if pairs else 1.01) * float(problem.features.weights.min()) * limit
-
-
 def _of_reflection(problem: Problem[Cells], runs: Runs) -> Strategy:
     """Where the number of records is public, those in no cell, if there may be any, are in one more cell at the end."""
     private, asked, ranges = problem.secret_count, problem.asks_secret_count, runs.kind == "ranges"

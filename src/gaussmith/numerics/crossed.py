@@ -109,18 +109,20 @@ class Tables:
     @cached_property
     def types(self) -> tuple[Moved, ...]:
         """All kinds of differences of neighbours, each once; one that changes nothing is not listed."""
-        every = range(len(self.sizes))
-        people = [frozenset(declared) for declared in subsets(every)]
+        people = [frozenset(declared) for declared in subsets(range(len(self.sizes)))]
         if self.neighbours == ADD_REMOVE:
             return tuple(Moved(one) for one in people if self._counts(one))
         states: list[Declared | None] = [*people, *([None] if self.hidden and () in self.ways else [])]
-        found = []
-        for one, other in itertools.combinations_with_replacement(states, 2):
-            both = () if one is None or other is None else sorted(one & other)
-            for same in subsets(both):
-                if all(self.sizes[i] > 1 for i in both if i not in same) and not (one == other == frozenset(same)):
-                    found.append(Moved(one, other, frozenset(same)))
-        return tuple(found)
+        pairs = itertools.combinations_with_replacement(states, 2)
+        return tuple(moved for one, other in pairs for moved in self._replaced(one, other))
+
+    def _replaced(self, one: Declared | None, other: Declared | None) -> Iterator[Moved]:
+        """The differences of two people with these keys: those that both have may be one and the same, or differ."""
+        both = () if one is None or other is None else sorted(one & other)
+        for same in subsets(both):
+            differ = all(self.sizes[i] > 1 for i in both if i not in same)
+            if differ and not (one == other == frozenset(same)):
+                yield Moved(one, other, frozenset(same))
 
     def _counts(self, declared: Declared) -> bool:
         return any(declared.issuperset(way) for way in self.ways)

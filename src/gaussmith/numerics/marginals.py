@@ -439,14 +439,7 @@ def _check(
     if not asked or len(set(asked)) < len(asked):
         what, rule = f"{len(asked)} marginals", "there must be at least one, and none twice"
         raise PlanError(what, rule, "list each subset once", code="marginals-not-distinct", marginals=len(asked))
-    listed = np.fromiter(itertools.chain.from_iterable(asked), np.int64)
-    inside = bool(((listed >= 0) & (listed < len(sizes))).all()) and all(len(set(way)) == len(way) for way in asked)
-    for way in () if inside else asked:
-        if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
-            rule = f"attributes must be distinct, from 0 to {len(sizes) - 1}"
-            raise PlanError(
-                f"marginal {way}", rule, "choose from these", code="marginal-of-unknown-attributes", marginal=way
-            )
+    _check_ways(asked, sizes)
     w = np.ones(len(asked)) if weights is None else np.array(weights, dtype=np.float64)
     if w.shape != (len(asked),) or not (np.isfinite(w).all() and (w > 0).all()):
         what = "weights that are not one number > 0 per marginal"
@@ -457,6 +450,18 @@ def _check(
             code="marginal-weights-not-positive",
         )
     return sizes, asked, w
+
+
+def _check_ways(asked: tuple[Subset, ...], sizes: tuple[int, ...]) -> None:
+    """Refuse marginals of attributes that are not there, or there twice."""
+    listed = np.fromiter(itertools.chain.from_iterable(asked), np.int64)
+    inside = bool(((listed >= 0) & (listed < len(sizes))).all()) and all(len(set(way)) == len(way) for way in asked)
+    for way in () if inside else asked:
+        if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
+            rule = f"attributes must be distinct, from 0 to {len(sizes) - 1}"
+            raise PlanError(
+                f"marginal {way}", rule, "choose from these", code="marginal-of-unknown-attributes", marginal=way
+            )
 
 
 def largest_residual_norm(

@@ -140,11 +140,19 @@ def drawn_after(before: Sequence[Query], queries: Sequence[Query]) -> list[Query
 def pure_instead(queries: Sequence[Query], guarantee: Guarantee) -> list[Query] | None:
     """The same queries with pure noise at the stated ε, from those of Gaussian noise; None where these are not kept.
 
-    A query that takes the number of everybody from others, or whose groups are found, has no such counterpart here.
+    A query that takes the number of everybody from others, that chooses a cell, or whose groups are found, has no such
+    counterpart here.
     """
     borrows = any(query.block.lender is not None or query.block.shape.people is not None for query in queries)
     finds = any(query.groups is not None and query.groups.is_found for query in queries)
-    if guarantee.epsilon is None or borrows or finds or any(query.neighbours != ADD_REMOVE for query in queries):
+    chooses = any(query.block.domain.chosen for query in queries)
+    if (
+        guarantee.epsilon is None
+        or borrows
+        or finds
+        or chooses
+        or any(query.neighbours != ADD_REMOVE for query in queries)
+    ):
         return None
     bare = [replace(query, block=replace(query.block, tie=None, whole=None)) for query in queries]
     scales = [query.scale if query.place is None else query.place.scale for query in queries]

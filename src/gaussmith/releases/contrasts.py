@@ -22,12 +22,11 @@ from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.release import nearest_group
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
+from gaussmith.releases.tables import Tabled
 from gaussmith.statistics.mean import fieller_intervals
 from gaussmith.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from gaussmith.releases.release import Release
 
 
@@ -422,7 +421,7 @@ HOW = {EXACT: "", HELD: "interval of all that its parts can be", RECOVERED: "app
 
 
 @dataclass(frozen=True, eq=False)
-class Contrasts:
+class Contrasts(Tabled):
     """Some contrasts of the answers of a release, in order. They are read from it and cost nothing.
 
     `value`, `standard_error` and `interval()` need a single contrast: choose one by its place or its name.
@@ -567,19 +566,6 @@ class Contrasts:
                 NOTES[told] if told == UNKNOWN else HOW[each.how] for told, each in zip(status, self.each, strict=True)
             ],
         }
-
-    @checks_arguments
-    def rows(self, confidence: float = CONFIDENCE) -> list[dict[str, Any]]:
-        """The same table, one row per contrast."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    @checks_arguments
-    def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """The same table as a Polars frame."""
-        import polars as pl
-
-        return pl.DataFrame(self.columns(confidence), strict=False)
 
     def __str__(self) -> str:
         from gaussmith.report.views import contrasts_text

@@ -288,22 +288,24 @@ def _content(body: Body, neighbours: str) -> Hashable:
 
 def _solve(body: Body, neighbours: str) -> Solution:
     replaced = neighbours == "replace-one"
-    silent = {q for q, part in enumerate(body.parts) if _is_silent(part)}
-    heard = [q for q in range(len(body.parts)) if q not in silent]
     if replaced:
         body = replace(body, people_weight=0.0)  # nobody is added: the number of people is public
+    silent = {q for q, part in enumerate(body.parts) if _is_silent(part)}
+    heard = [q for q in range(len(body.parts)) if q not in silent]
     found = [_silence(q, body.parts[q], replaced) for q in silent]
-    place = {q: i for i, q in enumerate(heard)}
-    families = [Family(tuple(place[q] for q in family.members if q in place), family.most) for family in body.families]
-    rest = Body(
-        tuple(body.parts[q] for q in heard),
-        body.people_weight + sum(block.energy for block in found),
-        tuple(family for family in families if family.members),
-    )
+    rest = _without_silent(body, heard, sum(block.energy for block in found))
     blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", NOBODY)
     found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
     lift = join(body, found)
     return Solution(lift, total_of(lift, body), None if law is None else _told(law, body, silent, replaced), how)
+
+
+def _without_silent(body: Body, heard: Sequence[int], energy: float) -> Body:
+    """The parts of which something is asked, beside a number of people that is worth more by so much."""
+    place = {q: i for i, q in enumerate(heard)}
+    families = [Family(tuple(place[q] for q in family.members if q in place), family.most) for family in body.families]
+    kept = tuple(family for family in families if family.members)
+    return Body(tuple(body.parts[q] for q in heard), body.people_weight + energy, kept)
 
 
 Found = tuple[list[LiftBlock], str, TypesLaw | None]

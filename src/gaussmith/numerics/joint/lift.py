@@ -294,13 +294,7 @@ def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
 def in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
     """The lift of whole cores ±1, and in units of a power of two near its largest entry, so that no square overflows
     and none that matters vanishes; the exponent of that power, infinite where there is none."""
-    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
-    fits = len(extents) == len(body.parts)
-    for each, part in zip(extents, body.parts, strict=False):
-        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
-    if not fits:
-        raise damaged_plan("extents that do not fit the columns")
-    units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
+    units = _units_of(body, extents)
     stacked = np.concatenate([*units, [1.0] * lift.counted])
     with np.errstate(over="ignore"):
         arrays = [own * each for own, each in zip(lift.own, units, strict=True)]
@@ -314,3 +308,14 @@ def in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tup
     return TiedLift(
         lift.groups, tuple(arrays[:q]), arrays[q], arrays[q + 1] if lift.last is not None else None
     ), exponent
+
+
+def _units_of(body: Body, extents: Sequence[Array] | None) -> list[Array]:
+    """What stands for 1 in the core of each part; counts are in ones."""
+    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
+    fits = len(extents) == len(body.parts)
+    for each, part in zip(extents, body.parts, strict=False):
+        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
+    if not fits:
+        raise damaged_plan("extents that do not fit the columns")
+    return [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]

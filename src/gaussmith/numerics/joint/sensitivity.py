@@ -74,11 +74,26 @@ class Cluster:
 def find_clusters(lift: TiedLift, body: Body) -> list[Cluster]:
     """The clusters of a lift: every row is in exactly one."""
     columns = [(q, j) for q, part in enumerate(body.parts) for j in range(part.varying)]
-    at = {column: i for i, column in enumerate(columns)}
     rows = [(q, i) for q, own in enumerate(lift.own) for i in range(len(own))]
     rows += [(-1, 0)] if lift.last is not None else []
-    union = _Union(len(columns) + len(rows))
-    summed, seen = set(), []
+    union, summed, seen = _join_rows(lift, body, columns, len(rows))
+    found = []
+    for members in union.sets():
+        inside = [columns[i] for i in members if i < len(columns)]
+        among = [i - len(columns) for i in members if i >= len(columns)]
+        if among:  # else a column that no row sees
+            which: set[int] = {q for q, _ in inside}.union(*(seen[i] for i in among))
+            own = [rows[i] for i in among if rows[i][0] >= 0]
+            free = not summed.intersection(members)
+            found.append(Cluster(_by_part(inside), _by_part(own), len(own) < len(among), tuple(sorted(which)), free))
+    return found
+
+
+def _join_rows(lift: TiedLift, body: Body, columns: list[Column], rows: int) -> tuple[_Union, set[int], list[set[int]]]:
+    """Columns, then rows, each row with the columns that it sees; which columns some row sees the sum of; and of every
+    row the parts whose counts matter to it."""
+    at = {column: i for i, column in enumerate(columns)}
+    union, summed, seen = _Union(len(columns) + rows), set[int](), []
     plain: dict[int, int] = {}
     for place, (q, alone, sums, counts) in enumerate(_sights(lift, body), len(columns)):
         summed |= {at[column] for column in sums}
@@ -87,23 +102,7 @@ def find_clusters(lift: TiedLift, body: Body) -> list[Cluster]:
             union.join(place, at[column])
         if not alone and not sums:  # rows that see no column: those of a part together
             union.join(place, plain.setdefault(q, place))
-    found = []
-    for members in union.sets():
-        inside = [columns[i] for i in members if i < len(columns)]
-        among = [i - len(columns) for i in members if i >= len(columns)]
-        if not among:
-            continue  # a column that no row sees
-        which: set[int] = {q for q, _ in inside}.union(*(seen[i] for i in among))
-        found.append(
-            Cluster(
-                _by_part(inside),
-                _by_part([rows[i] for i in among if rows[i][0] >= 0]),
-                any(rows[i][0] < 0 for i in among),
-                tuple(sorted(which)),
-                not summed.intersection(members),
-            )
-        )
-    return found
+    return union, summed, seen
 
 
 def find_components(clusters: list[Cluster]) -> list[list[Cluster]]:
