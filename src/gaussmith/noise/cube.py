@@ -54,13 +54,8 @@ class Cube:
 
     @property
     def variance(self) -> float:
-        """Of one number: E[K(K+1)]/3 = (M(D+2)/M(D) − 1)/12 with M(n) = Σ_K (2K+1)^n q^K."""
-        if self.rate > Fraction(1, 8):  # few terms, all positive: nothing cancels
-            sizes = np.arange(float(least_cover(self.tail, 1e-200).half))
-            return float((2 * sizes + 1) @ self.tail(sizes))
-        d, step = self.numbers, -math.expm1(-self.rate)
-        most, least = (_sum_terms(_moments(self.rate, n), np.array(step / 2)) for n in (d + 2, d))
-        return (4 * (d + 2) * (d + 1) / step**2 * float(most / least) - 1) / 12
+        """Of one number: E[K(K+1)]/3."""
+        return _variance_of(self)
 
     def tail(self, beyond: float | Floats) -> Floats:
         """P(|Z| > beyond) of one number, exactly on the lattice; also for an array.
@@ -95,6 +90,17 @@ def _moments(rate: Fraction, n: int) -> tuple[float, ...]:
     for i in range(1, n + 1):
         found.append(q * math.fsum(found[i - 1 - k] * weights[k] for k in range(i)))
     return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _variance_of(law: Cube) -> float:
+    """E[K(K+1)]/3 = (M(D+2)/M(D) − 1)/12 with M(n) = Σ_K (2K+1)^n q^K."""
+    if law.rate > Fraction(1, 8):  # few terms, all positive: nothing cancels
+        sizes = np.arange(float(least_cover(law.tail, 1e-200).half))
+        return float((2 * sizes + 1) @ law.tail(sizes))
+    d, step = law.numbers, -math.expm1(-law.rate)
+    most, least = (_sum_terms(_moments(law.rate, n), np.array(step / 2)) for n in (d + 2, d))
+    return (4 * (d + 2) * (d + 1) / step**2 * float(most / least) - 1) / 12
 
 
 def _sum_terms(factors: Sequence[float], x: Floats) -> Floats:
