@@ -12,14 +12,14 @@ import numpy.typing as npt
 from gaussmith.domains.domain import check_plain, free_marks
 from gaussmith.domains.groups import FoundGroups
 from gaussmith.engines.addresses import read_source, short_name
-from gaussmith.engines.engine import GroupTotals, Progress, Totals
+from gaussmith.engines.engine import GroupTotals, PlacedTotals, Progress, Totals
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import Source, check_once
 from gaussmith.engines.versions import data_error
 from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions.keys import GroupKeys
 from gaussmith.noise.gaussian import normal_integers
-from gaussmith.noise.keystream import pure_integers
+from gaussmith.noise.keystream import Keystream, pure_integers
 from gaussmith.numerics.exact import Array, Integers, Words, python
 from gaussmith.planning.certified_grid import NOISE_BITS
 from gaussmith.planning.joint_people import counts_everybody
@@ -45,6 +45,9 @@ from gaussmith.totals.opened import (
 )
 
 if TYPE_CHECKING:
+    from gaussmith.domains.chosen_cells import ChosenCells
+    from gaussmith.noise.reals import Words as Random
+    from gaussmith.noise.selection import Occupied, Selection
     from gaussmith.planning.discovered_groups import Threshold
     from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.totals.cell_counts import FoundCells
@@ -202,7 +205,8 @@ def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     """Noise meets the exact sums, here and nowhere else: of each query those of every group, in order."""
     for query, each in zip(plan.queries, totals, strict=True):
-        check_sums(query, each)
+        if not query.block.domain.chosen:
+            check_sums(query, each)
     if plan.guarantee.is_pure:
         found = _release_pure(plan, totals)
     else:
@@ -223,7 +227,8 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
     for i, query in enumerate(plan.queries):
         if query.groups is None or not query.groups.is_found:
             if query.tie is None and query.block.lender is None:
-                check_sums(query, totals[i])
+                if not query.block.domain.chosen:
+                    check_sums(query, totals[i])
                 noisy[i] = _release_query(query, totals[i])
         elif (threshold := threshold_of(query)) is not None:
             passed = _pass(query, threshold, sources[i])
@@ -321,7 +326,58 @@ def _release_shown(query: Query, opened: Opened, passed: _Passed, counts: list[i
     return np.array(found, float).reshape(size, block.shape.features.shape[0])
 
 
+def _release_choice(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """A chosen cell of every group, noisy numbers of people between edges around it, and the public number of records.
+
+    The cell is chosen first. Given it the edges are fixed, and the people between them are counted and get noise.
+    """
+    from gaussmith.noise.selection import RankSelection
+
+    domain = cast("ChosenCells", query.block.domain)
+    selection = RankSelection(domain.level, domain.epsilon, domain.sensitivity_of_ranks(query.neighbours))
+    words = Keystream().words
+    chosen = [choose(selection, _occupied(query, each), words) for each in totals]
+    around = [total_around(query, each, place) for each, place in zip(totals, chosen, strict=True)]
+    check_sums(query, around)
+    noisy, public = _release_noise(query, around)
+    return np.column_stack([noisy, np.array(chosen, float)]), public
+
+
+def choose(selection: Selection, table: Occupied, words: Random) -> int:
+    """One choice of a cell."""
+    (place,) = selection.sample(table, 1, words).tolist()
+    return int(place)
+
+
+def total_around(query: Query, totals: Totals, place: int) -> Totals:
+    """How many people are between the edges around a cell."""
+    from gaussmith.domains.chosen_cells import edges_around
+
+    table = _occupied(query, totals)
+    below = table.below(np.append(edges_around(place, table.cells), table.cells))
+    return Totals(np.diff(below, prepend=0), totals.records)
+
+
+def total_in_the_middle(query: Query, totals: Totals) -> Totals:
+    """The totals of a group; where a cell is chosen, those around the one in the middle: for audits."""
+    if not query.block.domain.chosen:
+        return totals
+    return total_around(query, totals, cast("ChosenCells", query.block.domain).fine.cells // 2)
+
+
+def _occupied(query: Query, totals: Totals) -> Occupied:
+    from gaussmith.noise.selection import Occupied
+
+    assert isinstance(totals, PlacedTotals)
+    return Occupied(totals.places, totals.counts, cast("ChosenCells", query.block.domain).fine.cells)
+
+
 def _release_query(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """The released numbers of one query in every group, empty or not; and the public number of records."""
+    return (_release_choice if query.block.domain.chosen else _release_noise)(query, totals)
+
+
+def _release_noise(query: Query, totals: Sequence[Totals]) -> tuple[Array, int | None]:
     """The noisy features of one query, fresh noise for every group, empty or not; and the public number of records."""
     block = query.block
     lifted = lift_groups(query, totals)
@@ -378,7 +434,7 @@ def sample_query(query: Query, totals: Totals, times: int) -> Array:
         start, rows = query.block.drawn.start, query.block.grid.lift.shape[0]
         drawn = np.asarray(pure_integers(query.block.noise_law, times))[:, start : start + rows]
         return _read_pure(query, lift_groups(query, repeated), drawn)
-    return _release_query(query, repeated)[0]
+    return _release_noise(query, repeated)[0]
 
 
 def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:

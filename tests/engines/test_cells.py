@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.domains.chosen_cells import ChosenCells
+from gaussmith.engines.engine import PlacedTotals, Totals
 from gaussmith.expressions.identity import object_code
 from gaussmith.expressions.spelling import as_date
 from gaussmith.totals.opened import total
@@ -89,7 +92,14 @@ SOURCES = [name for name in ENGINES if name not in ("numpy", "numpy Fortran", "l
 def sums_of(request: gm.Request, source: Any) -> list[list[list[int]]]:
     """Of every draw and group the exact counts, which no release shows."""
     prepared = mechanism.prepare_request(request.plan, source)
-    return [[[int(n) for n in each.sums] for each in total(opened)] for opened in prepared.sources]
+    return [[numbers_of(each) for each in total(opened)] for opened in prepared.sources]
+
+
+def numbers_of(totals: Totals) -> list[int]:
+    """Counts of cells; of very many the places of those that somebody is in, each with its count."""
+    if isinstance(totals, PlacedTotals):
+        return [int(n) for pair in zip(totals.places, totals.counts, strict=True) for n in pair]
+    return [int(n) for n in totals.sums]
 
 
 def counted(places: list[int | None], cells: int) -> list[int]:
@@ -173,8 +183,6 @@ def test_spark_counts_the_same_people(name: str, tmp_path: Path, spark: Any) -> 
 
 def cell_within(value: float, low: float, high: float) -> int:
     """Of 256 equal cells, in exact arithmetic."""
-    from fractions import Fraction
-
     clipped = min(max(value, low), high)
     return min(255, int((Fraction(clipped) - Fraction(low)) * 256 / (Fraction(high) - Fraction(low))))
 
@@ -194,7 +202,33 @@ def test_a_person_is_in_the_cell_of_its_mean_or_total(name: str) -> None:
     combine, (low, high) = WHOSE[name]
     wanted = gm.Request(data, guarantee=gm.Guarantee(mu=1), **REQUESTS[name])
     rows = people(data.with_columns(region=pl.lit("")), by=False).values()
-    assert sums_of(wanted, data) == [[counted([cell_within(combine(each), low, high) for each in rows], 256)]]
+    assert sums_of(wanted, data) == [[fine_cells(map(combine, rows), wanted)]]
+    field, bounds = ("bounds", (-50, 50)) if name == "means" else ("total_bounds", (-100, 100))
+    cells = gm.Request(
+        data, guarantee=gm.Guarantee(mu=1), quantiles={"f64": [0.2, 0.7]}, unit="person", **{field: {"f64": bounds}}
+    )
+    assert sums_of(cells, data) == [[counted([cell_within(combine(each), low, high) for each in rows], 256)]]
+
+
+def fine_cells(values: Iterable[float], request: gm.Request) -> list[int]:
+    """In which of the fine cells they are, in exact arithmetic, and how many."""
+    domain = request.plan.queries[0].block.domain
+    assert isinstance(domain, ChosenCells)
+    fine = domain.fine
+    clipped = (min(max(Fraction(value), Fraction(fine.low)), Fraction(fine.top)) for value in values)
+    found = Counter(math.floor((value - Fraction(fine.low)) / Fraction(fine.width)) for value in clipped)
+    return [n for pair in sorted(found.items()) for n in pair]
+
+
+def test_a_value_is_in_the_fine_cell_of_its_code() -> None:
+    """Values at the edges of cells, and far from them."""
+    request = gm.Request("x", medians={"f64": (-50, 50)}, guarantee=gm.Guarantee(mu=1))
+    domain = request.plan.queries[0].block.domain
+    assert isinstance(domain, ChosenCells)
+    cells = np.random.default_rng().integers(0, domain.fine.cells, 400)
+    values = [*domain.fine.edge(cells).tolist(), *(domain.fine.edge(cells) + domain.fine.width / 2).tolist()]
+    values += [-1e308, -50.0, 50.0, 1e308]
+    assert sums_of(request, pl.DataFrame({"f64": [*values, None, math.nan]})) == [[fine_cells(values, request)]]
 
 
 def test_a_list_of_numbers_for_floats_is_asked_about() -> None:

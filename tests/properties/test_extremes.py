@@ -20,6 +20,7 @@ from refusals import damaged, refused
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import records_are_rows
 from gaussmith.domains.extremes import Extremes, Marks, PersonRows, Product, Signs, Sphere
 from gaussmith.domains.moments import ValueProducts
@@ -185,6 +186,9 @@ def query_value(rng: np.random.Generator) -> float | None:
 def check_totals(query: Any, totals: Any) -> int:
     """One unit's totals in each group lie inside what its domain describes; in how many groups it is."""
     codes, kind = query.block.codes, query.block.domain.extremes()
+    if isinstance(query.block.domain, ChosenCells):  # around any cell that is chosen
+        cells = query.block.domain.fine.cells
+        totals = [mechanism.total_around(query, each, int(np.random.default_rng().integers(cells))) for each in totals]
     extent, present = [int(e) for e in codes.extents], 0
     for group in totals:
         sums, records = [int(s) for s in group.sums], int(group.records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from gaussmith.audit.scenes import watch
 from gaussmith.engines.engine import Totals
 from gaussmith.noise import gaussian as normal
 from gaussmith.planning.discovered_groups import threshold_of
+from gaussmith.statistics.chosen import FOR_VALUE
 from gaussmith.totals.opened import RepeatedTotals
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
@@ -61,8 +63,9 @@ def few_wide_releases(monkeypatch):
 
 
 @pytest.mark.parametrize("name", MEDIANS)
-def test_a_median_alone_is_audited_on_an_even_choice_of_its_cells(name, few_wide_releases):
-    verdict = audit(gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)}, **MEDIANS[name]), **SAFE)
+def test_quantiles_are_audited_on_an_even_choice_of_their_cells(name, few_wide_releases):
+    asked = {"quantiles": {"wage": [0.2, 0.7]}, "bounds": {"wage": (0, 100)}}
+    verdict = audit(gm.Request("people.csv", guarantee=G, **asked, **MEDIANS[name]), **SAFE)
     assert verdict.survived, str(verdict)
     found = {each.name: each for each in verdict.attempts}
     assert found["worst neighbours, in integers"].found == pytest.approx(1.0, abs=1e-2)
@@ -71,9 +74,20 @@ def test_a_median_alone_is_audited_on_an_even_choice_of_its_cells(name, few_wide
     assert found["likelihood ratio at the worst neighbours"].samples > 0
 
 
+@pytest.mark.parametrize("name", MEDIANS)
+def test_a_chosen_median_is_audited_around_one_cell(name, few_wide_releases):
+    verdict = audit(gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)}, **MEDIANS[name]), **SAFE)
+    assert verdict.survived, str(verdict)
+    found = {each.name: each for each in verdict.attempts}
+    assert found["worst neighbours, in integers"].found == pytest.approx(math.sqrt(1 - FOR_VALUE), abs=1e-2)
+    assert found["noise, whitened"].samples > 2_000 and "evenly chosen" not in found["noise, whitened"].finding
+    assert found["samples"].finding.startswith("choices of a cell are not sampled")
+    assert found["likelihood ratio at the worst neighbours"].samples > 0
+
+
 def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_releases):
     """One hundredth of the queries, 2,000 of 128 numbers, refutes noise 10 % too small; a miss has p < 1e-300."""
-    request = gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)})
+    request = gm.Request("people.csv", guarantee=G, quantiles={"wage": [0.2, 0.7]}, bounds={"wage": (0, 100)})
     plant(monkeypatch, normal._draw, "    return noise", "    return (noise * 0.9).astype(np.int64)")
     verdict = audit(request, error=1e-11, samples=400_000)
     white = next(each for each in verdict.attempts if each.name == "noise, whitened")
@@ -83,7 +97,11 @@ def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_
 
 SHARED = {
     "people": ({**REQUESTS["people"]}, "noise that queries 1, 2 share, whitened"),
-    "lent": ({"medians": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}}, "noise that queries 1, 2 share, whitened"),
+    "chosen": ({"medians": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}}, "noise of query 1, whitened"),
+    "lent": (
+        {"quantiles": {"wage": [0.2, 0.7]}, "bounds": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}},
+        "noise that queries 1, 2 share, whitened",
+    ),
     "tables": (
         {"marginals": [["a", "b"], ["b"]], "values": {"a": ["x", "y"], "b": ["u", "v", "w"]}},
         "noise, whitened",
@@ -97,7 +115,8 @@ def test_samples_are_what_the_mechanism_releases_with_the_same_noise(name):
     plan = gm.Request("people.csv", guarantee=G, **SHARED[name][0]).plan
     scene = scenes.scene_of(plan)
     totals = mechanism.add_up(scene.prepare(scene.others))
-    released = watch(lambda: mechanism.release_totals(plan, totals))
+    with scenes.fixed_choices():
+        released = watch(lambda: mechanism.release_totals(plan, totals))
     sampler = sampling.Sampler(plan, [totals])
     noises = [sampling.Noise(((i, 0),)) for i, d in enumerate(plan.queries) if d.tie is None and d.block.lender is None]
     noises += [sampling.tied_noise(plan, at) for at in range(len(plan.ties))]
@@ -182,7 +201,8 @@ def test_a_threshold_that_shows_keys_too_easily_is_counted(few_keys, monkeypatch
 def test_the_verdict_says_what_was_not_sampled(monkeypatch):
     monkeypatch.setattr(plan_samples, "MAX_WIDTH", 100)
     monkeypatch.setattr(scenes, "STEPS", 4)
-    alone = audit(gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)}), **SAFE)
+    asked = {"quantiles": {"wage": [0.2, 0.7]}, "bounds": {"wage": (0, 100)}}
+    alone = audit(gm.Request("people.csv", guarantee=G, **asked), **SAFE)
     last = alone.attempts[-1]
     assert (alone.survived, last.kind, last.name) == (True, "not tried", "samples")
     assert all(each.kind != "sampled" for each in alone.attempts)
@@ -248,7 +268,7 @@ def test_tails_are_exact_binomials():
 
 
 PLANTED = {
-    "clipped at 4 σ": (mechanism._release_query, ".reshape(len(totals), m)",
+    "clipped at 4 σ": (mechanism._release_noise, ".reshape(len(totals), m)",
         ".clip(-(4 << 52), 4 << 52).reshape(len(totals), m)", "record and replay: rare noise"),
     "low bits": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)", "record and replay: rare noise"),
     "no noise on 0": (mechanism.add, "y + z for", "y + z * bool(y) for", "record and replay: rare noise"),

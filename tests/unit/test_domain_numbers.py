@@ -15,6 +15,7 @@ from sample_domains import Domains
 import gaussmith as gm
 from gaussmith.domains.box import Records
 from gaussmith.domains.cells import CellMarks
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.domain import free_marks, records_are_rows, rows_coordinate, rows_of
 from gaussmith.domains.extremes import Marks, PersonRows, Product, Signs, Sphere
 from gaussmith.domains.groups import FoundGroups
@@ -38,6 +39,19 @@ def exact() -> dict[str, tuple[Any, dict[str, Any]]]:
                 "ranges": [3, 2, 8],
                 "means.distances": [1.5, 1, 4],
                 "names": ("a", "b", "c"),
+            },
+        ),
+        "chosen cells": (
+            ChosenCells("x", Fraction(1, 4), (0.0, 64.0), Fraction(1, 3)),
+            {
+                "dimension": 67,
+                "chosen": 1,
+                "fine.cells": 2**19 + 1,
+                "fine.width": 2.0**-13,
+                "level": Fraction(1, 4),
+                "epsilon": Fraction(1, 3),
+                "attributes": ("x",),
+                "or_none": True,
             },
         ),
         "ball": (

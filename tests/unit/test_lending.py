@@ -43,11 +43,18 @@ def planned(**asked: Any) -> gm.Plan:
     return gm.Request("x", guarantee=G, **{"bounds": BOUNDS, **asked}).plan
 
 
+CELLS: dict[str, Any] = {
+    "bins": {"income": {"equal": 254, "between": [0, 200_000]}, "age": {"equal": 254, "between": [0, 110]}}
+}
+"""Declared cells, over which no quantile is chosen: 256 of them."""
+
+
 EXAMPLES: dict[str, tuple[dict[str, Any], float, float]] = {
-    "means, count and a median": ({"means": ["age", "bmi"], "count": True, "medians": ["income"]}, 22.17, 19.005),
-    "a histogram and a median": ({"count": True, "histograms": {"region": REGIONS}, "medians": ["income"]},
+    "means, count and a median": ({"means": ["age", "bmi"], "count": True, "medians": ["income"], **CELLS},
+                                  22.17, 19.005),
+    "a histogram and a median": ({"count": True, "histograms": {"region": REGIONS}, "medians": ["income"], **CELLS},
                                  26.97, 23.44),
-    "quantiles of two columns": ({"quantiles": {"income": [0.1, 0.5, 0.9], "age": [0.5]}}, 47.59, 43.63),
+    "quantiles of two columns": ({"quantiles": {"income": [0.1, 0.5, 0.9], "age": [0.5]}, **CELLS}, 47.59, 43.63),
     "mean and variance": ({"means": ["age"], "variances": ["age"], "count": True}, 5.366, 3.438),
     "mean and variance of two": ({"means": ["age"], "variances": ["bmi"], "histograms": {"region": REGIONS}},
                                  11.16, 10.052),

@@ -38,9 +38,10 @@ def histograms(size: int) -> gm.Request:
     return gm.Request(table, histograms={name: ["a", "b"] for name in columns(size)}, guarantee=G)
 
 
-def medians(size: int) -> gm.Request:
+def quantiles(size: int) -> gm.Request:
     """A noise each, and a common number of people."""
-    return gm.Request(numbers(size), medians=dict.fromkeys(columns(size), (0, 10)), guarantee=G)
+    bounds = dict.fromkeys(columns(size), (0, 10))
+    return gm.Request(numbers(size), quantiles={name: [0.2, 0.7] for name in bounds}, bounds=bounds, guarantee=G)
 
 
 def flat(text: str) -> str:
@@ -49,8 +50,8 @@ def flat(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("ask", "most"),
-    [(means, MAX_SOUGHT), (histograms, MAX_SOUGHT), (medians, 2)],
-    ids=["means", "histograms", "medians"],
+    [(means, MAX_SOUGHT), (histograms, MAX_SOUGHT), (quantiles, 2)],
+    ids=["means", "histograms", "quantiles"],
 )
 def test_only_a_quick_bound_is_printed(ask: Callable[[int], gm.Request], most: int) -> None:
     """By the number of questions alone; the same plan, printed again after the bound was found, reads the same."""
@@ -74,8 +75,8 @@ def test_a_bound_that_is_not_printed_is_still_proven() -> None:
     assert found.optimality == pytest.approx(plan.optimality, rel=1e-6)
 
 
-def test_the_limit_on_features_is_two_medians() -> None:
-    sizes = [query.block.domain.dimension for query in medians(3).plan.untied]
+def test_the_limit_on_features_is_the_cells_of_two_columns() -> None:
+    sizes = [query.block.domain.dimension for query in quantiles(3).plan.untied]
     assert sum(sizes[:2]) <= MAX_FEATURES < sum(sizes)
 
 
@@ -88,7 +89,7 @@ def test_the_page_of_a_release_asks_for_no_slow_bound(tmp_path: Path) -> None:
 
 def test_the_command_that_is_named_writes_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t.csv").write_text(",".join(columns(3)) + "\n1,2,3\n")
-    asked = [f"--median={name}:0:10" for name in columns(3)]
+    asked = [each for name in columns(3) for each in (f"--quantile={name}=0.2,0.7", f"--bounds={name}:0:10")]
     proof, saved = str(tmp_path / "proof.json"), str(tmp_path / "plan.json")
     told = ["plan", str(tmp_path / "t.csv"), *asked, "--mu", "1"]
     assert main(told) == 0
@@ -98,10 +99,10 @@ def test_the_command_that_is_named_writes_the_certificate(tmp_path: Path, capsys
     assert "The certificate holds" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("ask", [means, histograms, medians], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("ask", [means, histograms, quantiles], ids=lambda each: each.__name__)
 def test_a_print_grows_with_the_number_of_answers(ask: Callable[[int], gm.Request]) -> None:
     def work(size: int) -> Callable[[], Any]:
         plan = ask(size).plan
         return lambda: (str(plan), plan.to_json())
 
-    assert growth(work, 4 if ask is medians else 60) < 2.3
+    assert growth(work, 4 if ask is quantiles else 60) < 2.3

@@ -240,7 +240,7 @@ def test_one_question_is_not_told_as_planned_together(tmp_path: Path) -> None:
 
 def test_one_question_with_several_noises_says_how_good_they_are_together() -> None:
     """Each noise is the best at its share of μ, which says nothing of one noise for all."""
-    plan = gm.Request("a.csv", sums={"a": (0, 5)}, medians={"c": (0, 1)}, count=True, guarantee=G).plan
+    plan = gm.Request("a.csv", sums={"a": (0, 5)}, medians=["c"], bins={"c": [0, 1, 2]}, count=True, guarantee=G).plan
     assert len(plan) == 1 and len(plan.provable) > 1
     said = f"all answers together are {describe_factor(plan.optimality)}"
     assert said in " ".join(str(plan).split()) and said in plan._repr_html_()

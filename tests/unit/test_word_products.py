@@ -171,7 +171,8 @@ def test_totals_of_groups_are_a_sequence_that_shows_nothing() -> None:
 
 
 @pytest.mark.parametrize("asked", [{"sums": {"x": (0, 100)}, "count": True, "missing": {"x": 0}},
-                                   {"medians": {"x": (0, 100)}}, {"histograms": {"k": [1, 2, 3]}}])  # fmt: skip
+                                   {"quantiles": {"x": [0.2, 0.7]}, "bounds": {"x": (0, 100)}},
+                                   {"histograms": {"k": [1, 2, 3]}}])  # fmt: skip
 def test_the_lifted_totals_of_many_groups_are_those_of_each(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

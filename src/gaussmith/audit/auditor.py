@@ -17,7 +17,7 @@ from gaussmith.audit.callables import audit_callable
 from gaussmith.audit.noise_tests import BLOCK, NUMBERS, check_noise, half_normal, true_delta
 from gaussmith.audit.plan_samples import sample_plan
 from gaussmith.audit.pure_samples import sample_pure
-from gaussmith.audit.scenes import Pair, scene_of, watch, worst_pair
+from gaussmith.audit.scenes import Pair, fixed_choices, scene_of, watch, worst_pair
 from gaussmith.audit.verdict import ERROR, EXACT, SAMPLED, SAMPLES, UNTRIED, Attempt, Effort, Verdict, shares
 from gaussmith.checks import check_number, check_whole, checks_arguments
 from gaussmith.domains.domain import Domain
@@ -106,7 +106,17 @@ def _audit_rank_one(entry: RankOne, error: float, effort: Effort) -> tuple[list[
 def audit_plan(
     plan: Plan, error: float, effort: Effort, made: Callable[[Any], Any] | None = None
 ) -> tuple[list[Attempt], float]:
-    """All attempts on a plan, and the largest lower bound on μ, or on a pure ε."""
+    """All attempts on a plan, and the largest lower bound on μ, or on a pure ε.
+
+    Of a choice the noise around one cell is audited.
+    """
+    with fixed_choices():
+        return _audit_plan(plan, error, effort, made)
+
+
+def _audit_plan(
+    plan: Plan, error: float, effort: Effort, made: Callable[[Any], Any] | None
+) -> tuple[list[Attempt], float]:
     attempts = [exact.check_guarantee(plan), exact.check_certificate(plan), *exact.check_keys(plan)]
     effort.report(0.05)
     if plan.guarantee.is_pure and any(each.refutes for each in attempts):
@@ -120,7 +130,7 @@ def audit_plan(
         attempts.append(exact.check_stages(plan, scene))
         attempts += exact.check_replay(scene, Pair(scene.others, scene.others, Fraction(0), 0))
         first = plan.staging.first if plan.staging is not None else plan
-        inner, bound = audit_plan(first, error, effort)
+        inner, bound = _audit_plan(first, error, effort, None)
         return [*attempts, *inner], bound
     pair = worst_pair(scene)
     effort.report(0.2)

@@ -401,7 +401,8 @@ class Sampler:
             tie = self.plan.ties[noise.tie]
             return self._reader(noise, table, lambda: read_tie(self.plan, tie, self.tables[table]))(times)
         ((i, group),) = noise.read
-        draw, totals = self.plan.queries[i], self.tables[table][i][group]
+        draw = self.plan.queries[i]
+        totals = mechanism.total_in_the_middle(draw, self.tables[table][i][group])
         if not isinstance(draw.block.shape.features, QUICK):
             return self._reader(noise, table, lambda: read_draw(draw, totals))(times)
         return mechanism.sample_query(draw, totals, times)

@@ -270,6 +270,8 @@ class _Samples:
         if left := [str(i + 1) for i in self._drawn if i not in kept and self._width(i)]:
             of = f" of {'queries' if left[1:] else 'query'} {', '.join(left)}" if len(self.plan.queries) > 1 else ""
             said.append(f"the noise{of} is not sampled: an audit samples noises of up to {MAX_WIDTH:,} numbers")
+        if any(query.block.domain.chosen for query in self.plan.queries):
+            said.append("choices of a cell are not sampled, only the noise around one")
         if self.plan.finds_keys:
             said.append("guesses at neighbours are not made where keys are found")
         return [Attempt("samples", UNTRIED, False, f"{each}; exact attempts cover it") for each in said]

@@ -52,6 +52,7 @@ mechanism: Any = _mechanism
 """As anything: its functions that draw and add are replaced while an audit looks."""
 
 _SCRIPT: ContextVar[_Script | None] = ContextVar("script", default=None)
+_FIXED: ContextVar[bool] = ContextVar("fixed", default=False)
 
 
 @dataclass
@@ -82,8 +83,12 @@ class SeenRelease:
 
     @property
     def features(self) -> tuple[Array, ...]:
-        """The noisy features of each draw, groups × features."""
-        return tuple(np.asarray(each, float) for each in self.release.noisy)
+        """The noisy features of each draw, groups × features; what was chosen is left out."""
+        found = []
+        for query, each in zip(self.release.plan.queries, self.release.noisy, strict=False):
+            chosen = query.block.domain.chosen if each.shape[1] == query.block.width else 0
+            found.append(np.asarray(each, float)[:, : each.shape[1] - chosen])
+        return tuple(found)
 
     @property
     def record(self) -> str:
@@ -141,6 +146,24 @@ def _watched(script: _Script) -> Iterator[None]:
             for name, function in kept.items():
                 setattr(mechanism, name, function)
             _SCRIPT.reset(token)
+
+
+@contextmanager
+def fixed_choices() -> Iterator[None]:
+    """Let choices of this context fall on the cell in the middle: then what is audited is the noise around it."""
+    with LOCK:
+        choose = mechanism.choose
+
+        def choosing(selection: Any, table: Any, words: Any) -> int:
+            return int(table.cells // 2) if _FIXED.get() else choose(selection, table, words)
+
+        token = _FIXED.set(True)
+        mechanism.choose = choosing
+        try:
+            yield
+        finally:
+            mechanism.choose = choose
+            _FIXED.reset(token)
 
 
 def _next(script: _Script, size: int, draw: Callable[[], Words]) -> Words:

@@ -114,6 +114,7 @@ def _describe(query: Query | None, neighbours: str, found: CertificateVerdict) -
     elif query.groups is not None:
         where = f"In each of {counted(query.groups.size, 'group')} (each person is in {held(query)}):\n"
         kept = "group's share of the guarantee" if query.is_shared else "guarantee"
+        kept = "noise around a choice" if query.block.domain.chosen else kept
     if query is not None and query.block.lender is not None:
         kept = "guarantee, with that of the noise whose number of everybody it takes,"
     bound = (

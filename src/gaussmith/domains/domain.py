@@ -199,6 +199,9 @@ class Domain(ABC):
     compared_by_norm: ClassVar[bool] = False
     """Whether the standard Gaussian mechanism is known by the norm of all answers, and not as a shape."""
 
+    chosen: ClassVar[int] = 0
+    """How many numbers of a release are choices: they stand after the noisy features."""
+
     found_with_noise: ClassVar[tuple[str, ...]] = ()
     """Saved fields that a plan finds together with the noise: they are not part of what was asked."""
 

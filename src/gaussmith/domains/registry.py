@@ -31,6 +31,7 @@ DOMAINS = Kinds(
         "ball": "gaussmith.papers.ball.Ball",
         "box": "gaussmith.domains.box.Box",
         "cells": "gaussmith.domains.cells.Cells",
+        "chosen cells": "gaussmith.domains.chosen_cells.ChosenCells",
         "column-cells": "gaussmith.papers.looks.ColumnCells",
         "counts": "gaussmith.domains.counts.Counts",
         "gaussian": "gaussmith.papers.gaussian.GaussianData",

@@ -60,6 +60,14 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
+class PlacedTotals(Totals):
+    """How many people are in each of the cells that somebody is in, of very many in order. Secret too."""
+
+    places: Words = field(repr=False)
+    counts: Words = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class GroupTotals(Sequence[Totals]):
     """The totals of many groups, in words: a row of sums for each group, and its records. Secret too."""
 

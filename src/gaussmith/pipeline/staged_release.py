@@ -141,7 +141,7 @@ def _unknown(plan: Plan) -> Release:
     """The release of a plan whose stages found too little: every answer is unknown, and no more was spent."""
     slots = tuple(slot for slot in plan.slots if not is_diagnosis(plan[slot.name]))  # nobody was clipped
     plan = replace(plan, staging=None, slots=slots)
-    shapes = ((query.size, query.block.shape.features.shape[0]) for query in plan.queries)
+    shapes = ((query.size, query.block.width) for query in plan.queries)
     noisy = tuple(np.full(shape, np.nan) for shape in shapes)
     none = (None,) * len(plan.queries)
     return Release(plan, noisy, none, tuple(query.row_rule for query in plan.queries))

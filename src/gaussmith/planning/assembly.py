@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,22 @@ def assemble_quantiles(
     read = Quantiles.reading(names, wanted, cut.limits)
     answers = Answers.of(of_workload(prefix(cut.cells)), [read], "equal")
     return Assembled(domain, answers, None, ((made, column),), ((column, cut),))
+
+
+def assemble_choice(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """One quantile of one number of each person, chosen among fine cells within bounds, at an ε that is set later."""
+    from gaussmith.domains.chosen_cells import ChosenCells
+    from gaussmith.privacy.choices import level_of
+    from gaussmith.statistics.chosen import ChosenQuantiles
+
+    ((_, _, (column, ((name, level),), cut, made), *_),) = asked
+    domain = ChosenCells(column, level_of(level), cut.ends, Fraction(1))
+    read = ChosenQuantiles.around(name, level, domain.fine, 1.0)
+    own = Cut(tuple(domain.fine.nominal[1:-1]), ends=cut.ends)
+    answers = Answers.of(of_workload(prefix(domain.dimension)), [read], "equal")
+    return Assembled(domain, answers, None, ((made, column),), ((column, own),))
 
 
 def assemble_tables(

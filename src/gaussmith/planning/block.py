@@ -205,6 +205,11 @@ class Block:
         for name in ("domain", "neighbours"):
             object.__setattr__(self, name, getattr(self.problem, name))
 
+    @property
+    def width(self) -> int:
+        """How many numbers are released: noisy features, and after them what is chosen."""
+        return self.shape.features.shape[0] + self.domain.chosen
+
     # -- errors ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -324,7 +329,7 @@ class Block:
         size = self.answers.size
         every = shown == range(size) if isinstance(shown, range) else tuple(shown) == tuple(range(size))
         if every and count == self.answers.count:
-            return self, range(self.shape.features.shape[0])
+            return self, range(self.width)
         answers, kept = self.answers.picked([*shown, *([self.answers.size] if count else [])])
         if self.shape.counted:
             kept.append(self.problem.features.size)
@@ -558,7 +563,7 @@ def make_standard(block: Block) -> Block | None:
 
 def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    if block.drawn is not None:
+    if block.domain.chosen or block.drawn is not None:  # a choice adds nothing
         return None
     if block.whole is not None:
         among, shown, count = block.whole

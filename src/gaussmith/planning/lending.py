@@ -73,6 +73,7 @@ def find_borrowers(queries: Sequence[tuple[int, Query, float]], where: str | Non
         rule = query.row_rule or RowRule(())
         plain = query.groups is None and query.neighbours == ADD_REMOVE and not rule.keys
         plain = plain and query.block.neighbours == ADD_REMOVE and _has_centre(query.block)
+        plain = plain and not query.block.domain.chosen
         everybody = counts_everybody(query, where)
         if query.block.problem.features.marginals is not None and not everybody:
             continue  # whoever is left out is in no cell

@@ -75,6 +75,8 @@ def _key(query: Query) -> Any:
         return None
     if query.block.problem.features.targets is not None or rule.person_where is not None:
         return None
+    if query.block.domain.chosen:  # a choice is no noise that others could share
+        return None
     read = (rule.unit, rule.where, rule.person_columns) if rule.unit is not None else (None,)
     if groups is None:
         labels = _values(query)

@@ -140,11 +140,19 @@ def drawn_after(before: Sequence[Query], queries: Sequence[Query]) -> list[Query
 def pure_instead(queries: Sequence[Query], guarantee: Guarantee) -> list[Query] | None:
     """The same queries with pure noise at the stated ε, from those of Gaussian noise; None where these are not kept.
 
-    A query that takes the number of everybody from others, or whose groups are found, has no such counterpart here.
+    A query that takes the number of everybody from others, that chooses a cell, or whose groups are found, has no such
+    counterpart here.
     """
     borrows = any(query.block.lender is not None or query.block.shape.people is not None for query in queries)
     finds = any(query.groups is not None and query.groups.is_found for query in queries)
-    if guarantee.epsilon is None or borrows or finds or any(query.neighbours != ADD_REMOVE for query in queries):
+    chooses = any(query.block.domain.chosen for query in queries)
+    if (
+        guarantee.epsilon is None
+        or borrows
+        or finds
+        or chooses
+        or any(query.neighbours != ADD_REMOVE for query in queries)
+    ):
         return None
     bare = [replace(query, block=replace(query.block, tie=None, whole=None)) for query in queries]
     scales = [query.scale if query.place is None else query.place.scale for query in queries]
@@ -201,8 +209,11 @@ def plan_pure(
     members = [_member(i, query, scale) for i, (query, scale) in enumerate(zip(alone, scales, strict=True))]
     sets = _sets(members)
     limit = dict(enumerate(limits))
-    costs = [sum(m.price for m in each) * _variance(each) for each in sets]
-    needed = [max((_epsilon_for(m, _variance(each), limit.get(m.place)) for m in each), default=0.0) for each in sets]
+    made = [(each, _variance(each)) for each in sets]
+    costs = [sum(m.price for m in each) * variance for each, variance in made]
+    needed = [
+        max((_epsilon_for(m, variance, limit.get(m.place)) for m in each), default=0.0) for each, variance in made
+    ]
     shares = shares_of(guarantee.pure_epsilon, costs, needed)
     found: dict[int, Query] = {}
     for k, (each, share) in enumerate(zip(sets, shares, strict=True)):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -61,6 +61,7 @@ from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import answers_to_dict
 
 if TYPE_CHECKING:
+    from gaussmith.domains.chosen_cells import ChosenCells
     from gaussmith.planning.crossed_noise import CrossedNoise
     from gaussmith.planning.joint_noise import JointNoise
 
@@ -169,6 +170,9 @@ def _fits_number(query: Query, rule: RowRule, kinds: list[str]) -> bool:
     one_row = rule.unit is None or rule.person_columns
     whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
     held = free_marks(domain) == 1 == len(domain.input.attributes)
+    if domain.chosen:
+        within = cast("ChosenCells", domain).within
+        held = held and cut is not None and cut.ends == within and query.tie is None
     return whose and held and cut is not None and cut.cells == domain.dimension
 
 
@@ -283,6 +287,14 @@ class Query:
         return self.tie is None and self.block.neighbours != self.neighbours
 
     @property
+    def taken_by_choice(self) -> Fraction:
+        """What of μ² is for choosing, in all groups of a person; 0 where nothing is chosen. Rounded up."""
+        if not self.block.domain.chosen:
+            return Fraction(0)
+        domain, groups = cast("ChosenCells", self.block.domain), self.groups
+        return domain.charge(self.neighbours, 1 if groups is None else groups.at_most, groups is not None)
+
+    @property
     def held(self) -> float:
         """By how much μ is divided for one group under add-remove: the root of how many a person is in."""
         return 1.0 if self.groups is None else math.sqrt(self.groups.at_most)
@@ -290,7 +302,7 @@ class Query:
     @property
     def is_shared(self) -> bool:
         """Whether a group has less than the query's guarantee, because a person may be in several."""
-        return self.block.guarantee != self.guarantee
+        return self.block.guarantee != self.guarantee and not self.block.domain.chosen
 
     @property
     def _times(self) -> int:
@@ -392,7 +404,8 @@ class Query:
             if self.block.neighbours != ADD_REMOVE:
                 raise damaged_plan("a group planned with a public number of people")
             share = _share(self.groups, self.neighbours, self.block)
-        if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
+        taken = (Fraction(self.block.guarantee.mu) * Fraction(share)) ** 2 + self.taken_by_choice
+        if taken > Fraction(self.guarantee.mu) ** 2:
             what = "a block's guarantee" if self.groups is None else "a group's share"
             raise damaged_plan(f"{what} is too large")
 

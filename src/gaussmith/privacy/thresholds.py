@@ -119,6 +119,40 @@ def integer_threshold(kappa: Fraction, groups: int, person: int, noise_bits: int
     return threshold
 
 
+def shows_geometric(threshold: int, hidden: int, rate: Fraction) -> Any:
+    """P(Z ≥ T − L) of one number of geometric noise, P(Z = z) ∝ e^{−rate·|z|}: q^{T−L}/(1 + q), for T > L."""
+    mp = _context()
+    rate_ = _number(mp, rate)
+    return mp.exp(-rate_ * (threshold - hidden)) / (1 + mp.exp(-rate_))
+
+
+def geometric_threshold(kappa: Fraction, groups: int, epsilon: Fraction, hidden: int = 1, sensitivity: int = 1) -> int:
+    """The least T at which a group is shown if its count with geometric noise of ε/(m·sensitivity) is at least T.
+
+    A person is in at most m groups, and changes the count of each by at most `sensitivity`; a group that may not be
+    told from none has a count of at most `hidden`: 1 for people, k with a floor k, rows_per_unit for rows. With p the
+    probability that such a group is shown,
+
+        1 − (1 − p)^m ≤ κ    and    p ≤ 1 − e^{−ε/m},
+
+    and all noisy counts of shown groups together are (ε, κ)-DP: shown groups that nobody else has come with probability
+    κ at most; if all of them stay hidden, each does with a factor from e^{−ε/m} to 1, and every other group is ε/m-DP.
+    Rounding: up.
+
+    >>> geometric_threshold(Fraction(1, 10**5), 1, Fraction(1)), geometric_threshold(Fraction(1, 10**5), 3, Fraction(1))
+    (13, 38)
+    """
+    mp = _context()
+    rate = epsilon / (groups * sensitivity)
+    removed = -mp.expm1(-_number(mp, epsilon) / groups) * (1 - mp.mpf(10) ** (4 - DIGITS))
+    most = min(shown_alone(kappa, groups), removed)
+    above = -(mp.log(most) + mp.log1p(mp.exp(-_number(mp, rate)))) / _number(mp, rate)
+    threshold = hidden + max(1, int(mp.ceil(above)) - 1)
+    while shows_geometric(threshold, hidden, rate) > most:
+        threshold += 1
+    return threshold
+
+
 def look_threshold(
     kappa: Fraction, weights: tuple[int, int], persons: Sequence[tuple[int, int]], looks: int, noise_bits: int
 ) -> int:

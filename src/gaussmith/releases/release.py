@@ -572,6 +572,13 @@ class Release(Recorded, Readings, CellReadings):
                 "ask for the total in a question of its own, without by",
                 code="total-over-found-groups",
             )
+        if any(piece.block.domain.chosen for piece in self.plan.pieces):
+            raise PlanError(
+                "a total over groups whose quantile was chosen",
+                "each group has noisy numbers around its own choice, and these do not add up",
+                f"ask for the quantile of everybody too, or for two levels: {setting('quantiles', {'x': [0.5, 0.9]})}",
+                code="total-over-choices",
+            )
         if groups is None or self.view.groups is not None:
             raise PlanError(
                 "a total without groups",

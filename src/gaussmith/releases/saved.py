@@ -133,7 +133,7 @@ def release_of(plan: Plan, queries: Any) -> Release:
         found = query.groups is not None and query.groups.is_found
         shown.append(ShownGroups.from_dict(saved["shown"]) if found else None)
         size = query.size if shown[-1] is None else len(shown[-1].labels)
-        noisy.append(_features(saved["features"], size, query.block.shape.features.shape[0]))
+        noisy.append(_features(saved["features"], size, query.block.width))
         records.append(_records(saved["records"]))
         rules.append(None if saved["row_rule"] is None else RowRule.from_dict(saved["row_rule"]))
     kept = tuple(shown) if plan.finds_keys else ()

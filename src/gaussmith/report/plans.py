@@ -175,6 +175,10 @@ def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool
     """What stands below the errors of a question of one query."""
     if plan.query.is_public:
         return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
+    if plan.query.block.domain.chosen:
+        judged = f"{describe_optimality(plan.block)}, around a cell"
+        notes = block_notes(plan.block, rows, lead, plan.protects, finds, judged, plan.query.guarantee)
+        return [describe_choice(plan.query), *notes]
     if plan.query.is_planned_inside and not finds:
         lead = "" if common.alone else "at its share of μ, "
         judged = describe_factor(plan.query.optimality)
@@ -183,8 +187,8 @@ def _notes(plan: Plan, common: _Common, rows: int | None, lead: str, finds: bool
 
 
 def _whole(plan: Plan) -> list[str]:
-    """How close to the limit all queries together are."""
-    if plan.guarantee.is_pure:
+    """How close to the limit all queries together are; nothing where a choice is among them."""
+    if plan.guarantee.is_pure or any(query.block.domain.chosen for query in plan.queries):
         return []
     if len(plan.provable) == 1 and not plan.ties:
         return []
@@ -366,8 +370,9 @@ def explain_any_noise(plan: Plan) -> list[str]:
 
 
 def _explain_whole(plan: Plan, of: str) -> list[str]:
-    """How close several noises together are to one noise for all; nothing where there is one."""
-    if len(plan.provable) == 1 or plan.guarantee.is_pure:
+    """How close several noises together are to one noise for all; nothing where there is one, or a choice."""
+    chooses = any(query.block.domain.chosen for query in plan.queries)
+    if len(plan.provable) == 1 or plan.guarantee.is_pure or chooses:
         return []
     return [
         f"\nAll {of} together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
@@ -419,8 +424,19 @@ def _explain_tie(tie: AnyTie, protects: str) -> str:
     )
 
 
+def describe_choice(query: Query) -> str:
+    """How one quantile is found, in plain words."""
+    (name,) = query.block.answers.names
+    return f"{printable(name)} is chosen, with a third of μ²; the rest is for noise around it, which its interval needs"
+
+
 def _explain_query(query: Query) -> str:
     block, groups = query.block, query.groups
+    if block.domain.chosen:
+        of = "" if groups is None else f"{counted(groups.size, 'declared group')}, each person in {held(query)}.\n"
+        how = f"The noise around it, at μ={block.guarantee.mu:.4g}{'' if groups is None else ' in each group'}:"
+        text = f"{of}Protected: {protects(query.neighbours)}. How well: {query.guarantee}.\n{describe_choice(query)}.\n"
+        return f"{text}{how}\n{explain_choice(block)}"
     if query.tie is not None:
         text = _explain_tie(query.tie, protects(query.neighbours))
         if groups is None:

@@ -26,9 +26,9 @@ from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
 from gaussmith.expressions.keys import Cut
 from gaussmith.notations import setting
-from gaussmith.numerics.exact import Array
+from gaussmith.numerics.exact import Array, fraction_down
 from gaussmith.numerics.kept import recall
-from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule
+from gaussmith.planning.assembly import ASSEMBLIES, Assembled, PersonRule, assemble_choice
 from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee, plan_problem
 from gaussmith.planning.plan import Slot
@@ -36,11 +36,12 @@ from gaussmith.planning.query import UNTOLD, Query, query_filtered, query_groups
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE
-from gaussmith.requests.bins import Bins, cuts_of, plain_keys
+from gaussmith.requests.bins import CELLS, Bins, cuts_of, equal_cells, plain_keys
 from gaussmith.requests.question import Question
 from gaussmith.requests.readers import is_found, is_plain, without
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
+from gaussmith.statistics.statistic import CELLS as CELLS_OF
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, VALUES, AskedAnswer
 
 # The parts of questions: answers that are read from the same rows over one domain, and so from one query.
@@ -329,12 +330,20 @@ def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, 
     return Slot.of(question.name, places)
 
 
-def assemble_part(part: Part, unit: str | None) -> Assembled:
+def may_choose(part: Part) -> bool:
+    """Whether a part is one quantile over the cells that bounds are cut into where none are declared."""
+    if part.over != CELLS_OF or len(part.asked) != 1 or part.question.error_at_most is not None:
+        return False
+    _, levels, cut, _ = part.asked[0].arguments
+    return len(levels) == 1 and cut.ends is not None and cut == equal_cells(cut.ends[0], cut.ends[1], CELLS)
+
+
+def assemble_part(part: Part, unit: str | None, chooses: bool = False) -> Assembled:
     """Domain, answers and coordinates of a part."""
     said = part.question
     rows, values = said.rows_per_unit or 1, said.values_per_unit or 1
     rule = PersonRule(unit is not None, rows, said.mean_of, part.count, values)
-    made = ASSEMBLIES[part.over](part.asked, rule, part.weights, part.missing)
+    made = (assemble_choice if chooses else ASSEMBLIES[part.over])(part.asked, rule, part.weights, part.missing)
     names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
     named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
     return replace(made, answers=made.answers.stating(named))
@@ -360,6 +369,29 @@ class Translated:
         return replace(made)  # two parts that ask the same are two queries
 
     def _plan(self, guarantee: Guarantee) -> Query:
+        """The query; where a cell is chosen the noise has a part of μ², and the choice what that leaves."""
+        domain = self.made.domain
+        if not domain.chosen:
+            return self._plan_noise(guarantee)
+        from gaussmith.domains.chosen_cells import ChosenCells
+        from gaussmith.privacy.choices import choice_within, spread_of_ranks
+        from gaussmith.statistics.chosen import FOR_VALUE, ChosenQuantiles
+
+        assert isinstance(domain, ChosenCells)
+        part = Guarantee(mu=fraction_down(Fraction(guarantee.mu) * Fraction(math.sqrt(1 - FOR_VALUE))))
+        query, groups = self._plan_noise(part), self.groups
+        left = guarantee.mu_squared - part.mu_squared
+        most = 1 if groups is None else groups.at_most
+        chosen = domain.at(choice_within(left, domain.level, query.neighbours, most, groups is not None))
+        spread = spread_of_ranks(chosen.epsilon, chosen.sensitivity_of_ranks(query.neighbours))
+        (read,) = (each for each in self.made.answers.statistics if isinstance(each, ChosenQuantiles))
+        block = query.block
+        answers = replace(block.answers, statistics=(replace(read, spread=spread),))
+        return replace(
+            query, guarantee=guarantee, block=replace(block, problem=block.problem.over(chosen), answers=answers)
+        )
+
+    def _plan_noise(self, guarantee: Guarantee) -> Query:
         made = self.made
         if isinstance(self.groups, FoundGroups):
             from gaussmith.planning.discovered_groups import query_found
@@ -405,7 +437,11 @@ def plan_part(
     """The query of a part of a question, with the row rule of its table; `find` makes groups whose keys are found.
 
     The last parts are kept: a request that is changed a little has most of its parts in common with the one before.
+    One quantile is chosen where that states a smaller error than noisy cells do.
     """
+    if find is None and not guarantee.is_pure and may_choose(part):
+        queries = [translate(part, unit, neighbours, chooses=each).plan(guarantee) for each in (True, False)]
+        return min(queries, key=lambda query: float(query.block.standard_errors.max()))
     content = None if find is not None else _content(part)
     if content is None:
         return translate(part, unit, neighbours, find).plan(guarantee)
@@ -441,9 +477,13 @@ def _content(part: Part) -> bytes | None:
 
 
 def translate(
-    part: Part, unit: str | None, neighbours: str, find: Callable[[Domain], FoundGroups] | None = None
+    part: Part,
+    unit: str | None,
+    neighbours: str,
+    find: Callable[[Domain], FoundGroups] | None = None,
+    chooses: bool = False,
 ) -> Translated:
-    """A part as far as no guarantee matters; `find` makes groups whose keys are found."""
+    """A part as far as no guarantee matters; `find` makes groups whose keys are found, `chooses`: a quantile's cell."""
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
     if filtered and part.over == VALUES and part.count:
         raise RequestError(
@@ -452,7 +492,8 @@ def translate(
             f"make it a question of its own: {setting('count', True)}, {setting('where', ...)}",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_part(part, None if part.question.person_columns else unit)  # with these each person is one row
+    rows_are_people = bool(part.question.person_columns)
+    made = assemble_part(part, None if rows_are_people else unit, chooses)
     if find is not None and records_are_rows(made.domain):
         raise RequestError(
             "variances, covariances or a regression over rows in groups that are found",

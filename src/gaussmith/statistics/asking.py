@@ -351,7 +351,7 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
     _check_fields(fields["features"], *made_of, *(names | {"targets"} for names in made_of))
     features, weighting = Features.from_dict(fields["features"]), str(fields["weighting"])
     if features.workload is not None and "statistics" in fields:
-        read = [_quantiles(each, features.size) for each in fields["statistics"]]
+        read = [_quantiles(each, domain, features.size) for each in fields["statistics"]]
         return Answers.of(features, read, weighting)
     if features.workload is not None:
         weights = weighting if fields["weights"] is None else fields["weights"]
@@ -361,8 +361,20 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
     return Answers.of(features, statistics, weighting)
 
 
-def _quantiles(fields: dict[str, Any], size: int) -> Quantiles:
+def _quantiles(fields: dict[str, Any], domain: Domain, size: int) -> Quantiles:
     """What is read from all features of a workload together."""
+    if domain.chosen:
+        from gaussmith.domains.chosen_cells import ChosenCells
+        from gaussmith.privacy.choices import level_of
+        from gaussmith.statistics.chosen import ChosenQuantiles
+
+        assert isinstance(domain, ChosenCells)
+        _check_fields(fields, {"kind", "names", "levels", "limits", "spread"})
+        (name,), (level,) = fields["names"], fields["levels"]
+        read = ChosenQuantiles.around(str(name), float(level), domain.fine, float(fields["spread"]))
+        if fields["kind"] != read.kind or level_of(float(level)) != domain.level or size != read.cells:
+            raise damaged_plan("a quantile that is not the chosen one")
+        return read
     _check_fields(fields, {"kind", "names", "levels", "limits"})
     return Quantiles.from_fields(fields, size)
 

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Quantiles(Statistic):
     """
 
     kind = "quantile"
-    field = "quantiles"
+    field: ClassVar[str | None] = "quantiles"
     over = CELLS
     of_columns = False
     skips = True

@@ -10,6 +10,7 @@ edges coded in the same way. The engine counts, and at most one row for each cel
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.domains.chosen_cells import ChosenCells, codes_within, shift_within
 from gaussmith.domains.domain import Domain
 from gaussmith.domains.encoding import BoxEncoding, Encoding
 from gaussmith.domains.features import CHECKED_GROUPS, CHECKED_ROWS, CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, OWN_VALUE
 from gaussmith.domains.groups import FoundGroups
-from gaussmith.engines.engine import BATCH_ROWS, FEW_EDGES, Engine, Progress, Totals, Words
+from gaussmith.engines.engine import BATCH_ROWS, FEW_EDGES, Engine, PlacedTotals, Progress, Totals, Words
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.engines.versions import attempt
 from gaussmith.errors import SourceError
@@ -43,7 +45,7 @@ from gaussmith.planning.row_rule import BOTH, MIXED, PARTS, RowRule, most_in_cel
 from gaussmith.totals.features import TOTAL_LIMB, Coding, Contribution, PersonMean, PersonTotal, RowSum
 from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
 from gaussmith.totals.groups import HAS_VALUES, has_values, keep_rows, keep_values
-from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
+from gaussmith.totals.limbs import code_people, code_rows, code_whole, combine_rows, select_rows
 from gaussmith.totals.people import (
     check_people,
     declare_labels,
@@ -118,10 +120,12 @@ class NumberCells:
         rows = grouped(rows, self.keys, keyed, engine)
         if self.keys is not None and added.unit is not None and self.groups_per_unit < len(self.keys.keys):
             rows = keep_rows(rows, added, self.groups_per_unit, len(self.keys.keys))
-        rows = self.with_values(rows, added)
-        if added.features:
-            rows = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
+        rows = self.combined(self.with_values(rows, added), added)
         return self.counted(rows, added, engine, codes, 1 if self.keys is None else len(self.keys.keys))
+
+    def combined(self, rows: Frame, added: Contribution) -> Frame:
+        """The rows of each person put together, where its mean or total is meant."""
+        return combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g")) if added.features else rows
 
     def places(self, kinds: Mapping[str, str], added: Contribution) -> dict[str, nw.Expr]:
         """Where a row is a person: its value p, or null."""
@@ -163,6 +167,61 @@ class NumberCells:
     def rehearsed(self, source: Source) -> NumberCells:
         """With few cells: more of the same would be asked in the same way."""
         return replace(self, cut=replace(self.cut, edges=self.cut.edges[:2]))
+
+
+_RANK_BITS = 24
+"""More bits than the place of a fine cell has: groups stand above."""
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _ranked(groups: Words, places: Words) -> Words:
+    """Groups and places as one number each."""
+    return (groups.astype(np.int64) << _RANK_BITS) + places
+
+
+@dataclass(frozen=True, eq=False)
+class FineCounts(NumberCells):
+    """People in fine cells of one number each: the cells that somebody is in, told by their codes but for some digits.
+
+    There are too many cells to compare with their edges, and most are empty.
+    """
+
+    shift: int = 0
+    """How many last digits of a code say where in its cell it is."""
+
+    def places(self, kinds: Mapping[str, str], added: Contribution) -> dict[str, nw.Expr]:
+        return {}
+
+    def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Encoding, groups: int) -> list[Totals]:
+        import narwhals as nw
+
+        code = nw.col("c0" if added.unit is not None else "f0").cast(nw.Float64)
+        coded = code_people(people, added, ("g",)) if added.unit is not None else people
+        placed = coded.select("g", (code * 2.0**-self.shift).floor().cast(nw.Int64).alias("p"))
+        if engine.adds_here:
+            batches = engine.batches(placed, BATCH_ROWS)
+            ranked = (_ranked(batch["g"].to_numpy(), batch["p"].to_numpy()) for batch in batches)
+            counted = [np.unique(each, return_counts=True) for each in ranked]
+        else:
+            one = placed.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
+            rows = list(engine.fetch(one.group_by("g", "p").agg(nw.col("n").sum()).select("g", "p", "n")))
+            g, p, n = np.array(rows, np.int64).reshape(-1, 3).T
+            counted = [(_ranked(g, p), n)]
+        ranks, inverse = np.unique(np.concatenate([_NONE, *(each for each, _ in counted)]), return_inverse=True)
+        counts = np.zeros(len(ranks), np.int64)
+        np.add.at(counts, inverse, np.concatenate([_NONE, *(each for _, each in counted)]))
+        ends = np.searchsorted(ranks, np.arange(groups + 1) << _RANK_BITS)
+        each = ((ranks[i:j] & (1 << _RANK_BITS) - 1, counts[i:j]) for i, j in itertools.pairwise(ends.tolist()))
+        return [PlacedTotals([], int(n.sum()), p, n) for p, n in each]
+
+    def combined(self, rows: Frame, added: Contribution) -> Frame:
+        if added.unit is None:
+            return code_whole(rows, added, ("g",))
+        return super().combined(rows, added)
+
+    def rehearsed(self, source: Source) -> FineCounts:
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,8 +375,9 @@ def open_number(source: Source, query: Query, rule: RowRule, derivation: Derivat
     stand_in = dict(rule.stand_ins).get(column) if column not in rule.present else None
     if column not in {name for name, _ in rule.columns}:
         check_columns(source, [column], 1)  # as for sums: text in a typed file is no number
-    added = Contribution((), rule.unit)
-    if kind != OWN_VALUE:
+    added, domain = Contribution((), rule.unit), query.block.domain
+    chooses = isinstance(domain, ChosenCells)
+    if kind != OWN_VALUE or chooses:
         assert cut.ends is not None
         instead = cut.ends[0] if stand_in is None else stand_in
         coding = Coding.of(BoxEncoding.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
@@ -331,7 +391,10 @@ def open_number(source: Source, query: Query, rule: RowRule, derivation: Derivat
     keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
     check_once(source, 1)
-    return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
+    opened = (added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
+    if isinstance(domain, ChosenCells):
+        return FineCounts(*opened, shift_within(codes_within(*domain.within)))
+    return NumberCells(*opened)
 
 
 def open_tables(source: Source, query: Query, rule: RowRule, derivation: Derivation) -> TableCells:

@@ -18,11 +18,13 @@ import polars as pl
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains.box import Records
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.groups import Groups
 from gaussmith.engines.engine import Totals
 from gaussmith.planning.certified_grid import NOISE_BITS, SharedNoise
 from gaussmith.planning.plan import Plan
 from gaussmith.planning.query import AnyTie, Query
+from gaussmith.privacy.choices import gdp_of_choice
 from gaussmith.totals.opened import lift_groups, open_data, total
 
 Found = list[list[Totals]]
@@ -104,7 +106,10 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
             seen = mechanism.totals_seen(plan, block.lender, totals)
             found.append(mechanism.lift_lent(block.lender, noise, seen[at], seen).ravel().tolist())
             continue
-        found.append([int(y) for vector in lift_groups(noise, totals[at]) for y in vector])
+        each = totals[at]
+        if block.domain.chosen:  # given the choice
+            each = [mechanism.total_in_the_middle(noise, group) for group in each]
+        found.append([int(y) for vector in lift_groups(noise, each) for y in vector])
     return found
 
 
@@ -115,7 +120,35 @@ def room(noise: Query | AnyTie) -> Fraction:
 
 def distances(plan: Plan, one: Found, other: Found) -> list[Fraction]:
     """Squared distances of neighbours' integers, of each noise in units of what its guarantee leaves room for."""
-    return distances_of(plan, lifted(plan, one), lifted(plan, other))
+    found = distances_of(plan, lifted(plan, one), lifted(plan, other))
+    return [each + moved_choice(plan, noise, one, other) for each, noise in zip(found, plan.noises, strict=True)]
+
+
+def moved_choice(plan: Plan, noise: Query | AnyTie, one: Found, other: Found) -> Fraction:
+    """What the choices of a noise take of its μ² for these neighbours, by how far each group's ranks really moved."""
+    domain = None if isinstance(noise, SharedNoise) else noise.block.domain
+    if not isinstance(domain, ChosenCells):
+        return Fraction(0)
+    at = next(i for i, query in enumerate(plan.queries) if query is noise)
+    taken = Fraction(0)
+    for a, b in zip(one[at], other[at], strict=True):
+        moved = max(abs(x - y) for x, y in zip(*(_distances(each, a, b, domain.level) for each in (a, b)), strict=True))
+        share = domain.epsilon * moved / domain.sensitivity_of_ranks(noise.neighbours)
+        taken += Fraction(gdp_of_choice(share)) ** 2 if share else 0
+    return taken / Fraction(noise.guarantee.mu) ** 2
+
+
+def _distances(group: Any, a: Any, b: Any, level: Fraction) -> list[Fraction]:
+    """How far off each cell of a group is that may differ from the others: where somebody is, and between."""
+    places = sorted({int(p) + step for each in (a, b) for p in each.places for step in (-1, 0, 1)})
+    n, found = group.records, []
+    for place in places:
+        below, upto = (
+            sum(int(c) for p, c in zip(group.places, group.counts, strict=True) if p < end)
+            for end in (place, place + 1)
+        )
+        found.append(max(Fraction(0), below - level * n, level * n - upto))
+    return found or [Fraction(0)]
 
 
 def distances_of(plan: Plan, one: list[list[int]], other: list[list[int]]) -> list[Fraction]:
