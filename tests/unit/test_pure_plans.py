@@ -248,6 +248,12 @@ KEPT: dict[str, dict[str, Any]] = {
     "together": {
         "questions": [{"name": "a", "sums": sums(1)}, {"name": "b", "sums": {"x1": (0, 1)}, "where": "z > 0"}]
     },
+    "by one column": {
+        "questions": [
+            {"name": "a", "sums": sums(2), "by": {"r": ["a", "b"]}},
+            {"name": "b", "count": True, "where": "z > 0", "by": {"r": ["a", "b"]}},
+        ]
+    },
     "histograms": {
         "questions": [{"name": "a", "histograms": {"h": ["a", "b"]}}, {"name": "b", "histograms": {"r": LETTERS[:3]}}]
     },
@@ -311,6 +317,10 @@ DAMAGED: dict[str, tuple[str, dict[str, Any]]] = {
     "a start before all": ("together", {f"{DRAWN} start": -1}),
     "another noise": ("together", {f"{SECOND} noise": 1}),
     "noise of another": ("histograms", {f"{SECOND} noise": 0}),
+    "groups of another column": (
+        "by one column",
+        {f"{SECOND} row_rule by": ["z"], f"{SECOND} groups columns": ["z"]},
+    ),
     "no noise": ("together", {f"{SECOND} noise": None}),
     "no law": ("together", {f"{SECOND} block drawn": None}),
     "a larger ε in a group": ("groups", {f"{FIRST} block guarantee": {"epsilon": 0.50001}}),
