@@ -311,7 +311,8 @@ def prove_by_groups(count: int, pairs: int, seed: str) -> dict[str, Any]:
 def prove_realistic() -> dict[str, Any]:
     """The requests of the benchmark, planned in time: certified within 2 % where no two questions read one column.
 
-    Where draws are divided into k sets, whose bounds add up, within k times as much.
+    Where draws are divided into k sets, whose bounds add up, within k times as much. Where the cell of a quantile is
+    chosen nothing is claimed: a choice takes a part of μ² that no bound on noise knows of.
     """
     spec = importlib.util.spec_from_file_location("realistic", ROOT / "benchmarks" / "requests.py")
     assert spec is not None and spec.loader is not None
@@ -326,13 +327,20 @@ def prove_realistic() -> dict[str, Any]:
             "total": round(one.total, 6),
             "optimality": round(one.optimality, 9),
             "sets": count_sets(fields),
+            "chooses": chooses(fields),
             "over_noise_of_its_own": round(one.apart / one.total, 4),
         }
-        if one.optimality > CERTIFIED * count_sets(fields):
+        if not chooses(fields) and one.optimality > CERTIFIED * count_sets(fields):
             missed.append(f"{name}: {one.optimality:.4f}")
     worst = max(each["optimality"] for each in found.values())
     print(f"{len(found)} realistic requests: total over lower bound at most {worst}", flush=True)
     return {"requests": len(found), "worst_optimality": worst, "by_name": found, "missed": missed}
+
+
+def chooses(fields: dict[str, Any]) -> bool:
+    """Whether the cell of a quantile is chosen."""
+    plan = gm.Request("table.parquet", guarantee=gm.Guarantee(mu=1), **fields).plan
+    return any(query.block.domain.chosen for query in plan.queries)
 
 
 def count_sets(fields: dict[str, Any]) -> int:

@@ -125,7 +125,7 @@ class Fault:
     places: tuple[tuple[str, str, str], ...]
 
 
-DRAW = "gaussmith.mechanism:_release_query"
+DRAW = "gaussmith.mechanism:_release_noise"
 TIE = "gaussmith.mechanism:_release_tie"
 PIECE = "gaussmith.totals.records:BoxKernel._add_piece"
 NOISE = "gaussmith.noise.gaussian:_draw"
@@ -496,7 +496,11 @@ FAULTS: dict[str, Fault] = {
         "people in two groups have all of ε in each",
         PURE_GROUPS,
         (
-            ("gaussmith.planning.pure_noise:_drawn_together", "share if held == 1 else", "share if held else"),
+            (
+                "gaussmith.planning.pure_noise:_drawn_together",
+                "fraction_down(of_noise / held)",
+                "fraction_down(of_noise)",
+            ),
             (
                 "gaussmith.planning.pure_noise:certify_query",
                 'raise damaged_plan("a group\'s share is too large")',

@@ -36,6 +36,7 @@ from refusals import damaged, refused
 from gaussmith.domains import extremes
 from gaussmith.domains.box import Box, Records
 from gaussmith.domains.cells import Cells
+from gaussmith.domains.chosen_cells import ChosenCells
 from gaussmith.domains.counts import Counts
 from gaussmith.domains.extremes import Marks, Signs, largest_cell
 from gaussmith.domains.moments import Moments
@@ -232,8 +233,8 @@ def test_the_bound_of_a_change_is_the_largest_change(name: str) -> None:
 
 
 def test_every_domain_is_tried() -> None:
-    # See test_largest_unlisted, test_largest_moments, test_row_moments and test_looks.
-    elsewhere = {Ball, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
+    # See test_largest_unlisted, test_largest_moments, test_row_moments, test_looks; chosen cells are cells.
+    elsewhere = {Ball, ChosenCells, ColumnCells, GaussianData, LengthCells, Moments, RowMoments}
     without_lift = {UnknownGaussianData}
     assert {type(case.domain) for case in CASES.values()} | elsewhere | without_lift == set(DOMAINS.values())
 

@@ -98,7 +98,7 @@ def released(plan: gm.Plan, totals: Totals) -> np.ndarray:
 
 COARSE = {
     "in the sampler": (normal._draw, "return noise[:size]", "return noise[:size] & -(1 << 30)"),
-    "before it is added": (mechanism._release_query, "zip(lifted, noise,", "zip(lifted, noise & -(1 << 30),"),
+    "before it is added": (mechanism._release_noise, "zip(lifted, noise,", "zip(lifted, noise & -(1 << 30),"),
     "after it was added": (mechanism.add, "dtype=object)", "dtype=object) & -(1 << 30)"),
 }
 

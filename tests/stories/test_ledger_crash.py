@@ -73,7 +73,7 @@ def test_a_conversion_that_is_killed_anywhere_loses_nothing(tmp_path: Path) -> N
         shutil.copy(old.with_name(old.name + suffix), tmp_path / f"study.ledger{suffix}")
     (cases,) = run_workers(1, "upgrade", str(tmp_path / "study.ledger"), "13")
     assert Counter(case["place"] for case in cases) == dict.fromkeys((*UPGRADE_NAMES, "any time"), 13)
-    assert all(case["killed"] for case in cases)
+    assert all(case["killed"] for case in cases if case["place"] != "any time")  # which may come after the end
     assert all(case["same"] for case in cases)
     assert {case["charged"] for case in cases} == {"new"}
     assert {tuple(case["left"]) for case in cases} == {("study.ledger", "study.ledger.head")}

@@ -130,7 +130,7 @@ class ChosenCells(Cells):
     """The cells around the quantile of a column that is chosen at ε, within bounds: one cell of each person, or none.
 
     >>> ChosenCells("age", Fraction(1, 2), (0.0, 100.0), Fraction(1, 10))
-    ChosenCells(71 values of age around its quantile 1/2, chosen at ε = 0.1; or none)
+    ChosenCells(69 values of age around its quantile 1/2, chosen at ε = 0.1; or none)
     """
 
     kind = "chosen cells"

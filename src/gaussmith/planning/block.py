@@ -27,7 +27,6 @@ from gaussmith.numerics.exact import Array, sqrt_upward
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.certified_grid import Grid, make_grid
 from gaussmith.planning.error_distribution import ErrorLaw, law_of_features
-from gaussmith.planning.pure_lattice import Drawn, certified_sensitivity, certify_block, pure_grid
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
 from gaussmith.statistics.answers import Answers, check_fewest
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from gaussmith.planning.certificate import Proof
     from gaussmith.planning.joint_noise import JointNoise
     from gaussmith.planning.plan import Plan
+    from gaussmith.planning.pure_lattice import Drawn
     from gaussmith.planning.query import AnyTie
     from gaussmith.releases.release import Release
 
@@ -387,6 +387,8 @@ class Block:
                 code="block-with-tied-noise",
             )
         if self.drawn is not None:
+            from gaussmith.planning.pure_lattice import pure_grid
+
             return pure_grid(self.shape.lift, self.codes, self.drawn.scale)
         mu, absent = self.guarantee.mu, self.shape.absent
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, mu, absent)
@@ -397,6 +399,8 @@ class Block:
         Raises PlanError otherwise; every release does this before it opens any data.
         """
         if self.drawn is not None:
+            from gaussmith.planning.pure_lattice import certify_block
+
             certify_block(self)
         elif self.tie is None:
             self.grid  # noqa: B018 (made here, or refused)
@@ -422,6 +426,8 @@ class Block:
     def reach(self) -> float:
         """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
         if self.drawn is not None:
+            from gaussmith.planning.pure_lattice import certified_sensitivity
+
             return certified_sensitivity(self.grid, self.drawn.norm, self.domain, self.codes) / self.drawn.sensitivity
         return self.grid.reach(self.domain, self.codes, self.neighbours) / (self.guarantee.mu * 2.0**52)
 
@@ -479,7 +485,7 @@ class Block:
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
             None if fields["law"] is None else WorstCase.from_dict(fields["law"]),
-            drawn=Drawn.from_dict(fields["drawn"]) if "drawn" in fields else None,
+            drawn=_read_drawn(fields["drawn"]) if "drawn" in fields else None,
         )
         if shape is None:
             block.certify()
@@ -513,6 +519,12 @@ class Block:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def _read_drawn(fields: dict[str, Any]) -> Drawn:
+    from gaussmith.planning.pure_lattice import Drawn
+
+    return Drawn.from_dict(fields)
 
 
 # Errors of the standard Gaussian mechanism: the same guarantee, equal noise on every answer.

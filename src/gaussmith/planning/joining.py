@@ -25,7 +25,6 @@ from gaussmith.planning.block import Block
 from gaussmith.planning.joint_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.planning.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.planning.one_group import by_one_key, counted_in_groups, inside, one_choice, weight_of
-from gaussmith.planning.pure_noise import cost_of_others
 from gaussmith.planning.query import UNTOLD, AnyTie, Query, tied
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
@@ -542,6 +541,8 @@ def question_costs(plan: Plan) -> dict[str, float]:
 def _cost(plan: Plan, asked: Sequence[int]) -> float:
     """The others' total beside some queries, over what it would be without them."""
     if plan.guarantee.is_pure:
+        from gaussmith.planning.pure_noise import cost_of_others
+
         return cost_of_others(plan.pure_noises, asked, plan.guarantee)
     some = [plan.queries[i] for i in asked]
     lenders = {id(query.block.lender) for query in plan.queries if query.block.lender is not None}

@@ -18,8 +18,6 @@ import numpy as np
 
 from gaussmith.domains.domain import free_marks
 from gaussmith.domains.features import Places
-from gaussmith.noise.combinations import half_width
-from gaussmith.noise.law import Law
 from gaussmith.numerics.exact import Array
 from gaussmith.numerics.matrices import Matrix
 from gaussmith.planning.crossed_noise import CrossedNoise
@@ -29,8 +27,8 @@ from gaussmith.planning.lending import number_unit
 from gaussmith.planning.query import AnyTie, Query
 
 if TYPE_CHECKING:
+    from gaussmith.noise.law import Law
     from gaussmith.planning.plan import Plan
-from gaussmith.planning.pure_intervals import UP
 
 Weights = dict[tuple[int, int], Array]
 """Weights of the cores of a tie, by part and group; or, one for each, of the cells of crossed tables."""
@@ -170,6 +168,9 @@ class NoiseCovariances:
 
     def law_width(self, combination: Combination, level: float) -> float:
         """The half-width of pure noise in a combination that covers it with this probability, in standard errors."""
+        from gaussmith.noise.combinations import half_width
+        from gaussmith.planning.pure_intervals import UP
+
         vector = self.vector(combination)
         together: dict[tuple[int, int], list[float]] = {}
         laws: dict[tuple[int, int], Law] = {}

@@ -29,8 +29,6 @@ from gaussmith.numerics.threads import single_threaded
 from gaussmith.planning.answer_notes import About, read_about
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import ErrorLaw, StatedErrors, normal_width
-from gaussmith.planning.pure_intervals import widest
-from gaussmith.planning.pure_noise import PureNoise, certify_pure, no_certificate, pure_noises
 from gaussmith.planning.query import AnyTie, Query, read_tied
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import check, protects
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from gaussmith.planning.certificate import Certificate
     from gaussmith.planning.discovered_groups import Threshold
     from gaussmith.planning.pieces import Together
+    from gaussmith.planning.pure_noise import PureNoise
     from gaussmith.planning.staging import Staging
     from gaussmith.privacy.thresholds import Found
     from gaussmith.releases.release import Release
@@ -148,6 +147,8 @@ class HasNoises:
     def certificate(self) -> Certificate:
         """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
         if self.guarantee.is_pure:
+            from gaussmith.planning.pure_noise import no_certificate
+
             raise no_certificate()
         from gaussmith.planning.certificate import Certificate, prove
 
@@ -631,6 +632,8 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     def error_quantiles(self, confidence: float = CONFIDENCE) -> Array:
         """The bound on each answer's own absolute error with this confidence."""
         if self.guarantee.is_pure:
+            from gaussmith.planning.pure_intervals import widest
+
             laws = [piece.block.noise_law for piece in self.pieces]
             widths = [widest(law, confidence, law.numbers) for law in laws if law is not None]
             each = zip(self.pieces, widths, strict=True)
@@ -647,6 +650,8 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             if query.neighbours != self.neighbours:
                 raise damaged_plan("queries whose neighbours differ from the plan's")
         if self.guarantee.is_pure:
+            from gaussmith.planning.pure_noise import certify_pure
+
             certify_pure(self.queries, self.guarantee)
             if self.staging is not None or self.keys_before:
                 raise damaged_plan("stages under pure ε")
@@ -673,6 +678,10 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @cached_property
     def pure_noises(self) -> tuple[PureNoise, ...]:
         """The noises of a pure ε, each once; none where noise is Gaussian."""
+        if not self.guarantee.is_pure:
+            return ()
+        from gaussmith.planning.pure_noise import pure_noises
+
         return pure_noises(self.queries)
 
     @property

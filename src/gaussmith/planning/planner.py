@@ -17,7 +17,6 @@ from gaussmith.planning.block import Block
 from gaussmith.planning.choice import plan_problem
 from gaussmith.planning.joining import Questions
 from gaussmith.planning.plan import Plan
-from gaussmith.planning.pure_noise import plan_pure
 from gaussmith.planning.query import UNTOLD, Query, query_groups
 from gaussmith.planning.row_rule import RowRule
 from gaussmith.privacy.guarantee import Guarantee
@@ -129,6 +128,8 @@ def _plan_pure(
             code="shape-under-pure-epsilon",
             shape=shape,
         )
+    from gaussmith.planning.pure_noise import plan_pure
+
     problem = Problem(domain, asked.features, neighbours if groups is None else ADD_REMOVE)
     domain.check(problem)
     block = Block(problem, asked, guarantee, UNTOLD, domain.substitutes(asked.features, missing or {}))

@@ -53,7 +53,6 @@ from gaussmith.planning.block import Block
 from gaussmith.planning.choice import at_guarantee
 from gaussmith.planning.joint_people import NAME, Place, body_of
 from gaussmith.planning.lending import lent_by
-from gaussmith.planning.pure_noise import certify_query
 from gaussmith.planning.row_rule import RowRule, number_of_cells
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, check
@@ -387,6 +386,8 @@ class Query:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
         check_rule(self)
         if self.guarantee.is_pure:
+            from gaussmith.planning.pure_noise import certify_query
+
             certify_query(self)
             return
         if self.tie is not None:

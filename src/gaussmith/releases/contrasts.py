@@ -16,7 +16,6 @@ from gaussmith.notations import setting
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.error_distribution import ErrorLaw, normal_width
 from gaussmith.planning.noise_covariances import Combination, NoiseCovariances, NoiseVector, combine
-from gaussmith.planning.pure_intervals import confidence_of, widest
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.release import nearest_group
@@ -384,6 +383,8 @@ class Contrast:
         """The width of pure noise that is as sure as this one is by the normal law."""
         if not self.noise.plan.guarantee.is_pure:
             return width
+        from gaussmith.planning.pure_intervals import confidence_of, widest
+
         level, top = confidence_of(width), self.top.gradient
         if (
             self.bottom is None

@@ -15,7 +15,6 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import Array
 from gaussmith.planning.block import Block
 from gaussmith.planning.error_distribution import normal_width
-from gaussmith.planning.pure_intervals import confidence_of, pure_intervals, widest
 from gaussmith.privacy.thresholds import interval, selected_quantile
 from gaussmith.statistics.mean import largest_distances
 from gaussmith.statistics.quantile import Quantiles
@@ -162,13 +161,19 @@ class Readout:
     def ends_of(self, statistic: Statistic, width: float, method: str) -> tuple[Array, Array]:
         """Ends of the intervals of one statistic, as sure as so many standard errors of the normal law."""
         if self.block.noise_law is not None:
+            from gaussmith.planning.pure_intervals import pure_intervals
+
             return pure_intervals(statistic, self.noisy, self.block.noise_law, width, method, self.parts)
         return statistic.intervals(self.noisy, width, method)
 
     def width_of_law(self, width: float) -> float:
         """A width that is as sure by the law of the noise, whatever is read, as this one by the normal law."""
         law = self.block.noise_law
-        return width if law is None else widest(law, confidence_of(width), law.numbers)
+        if law is None:
+            return width
+        from gaussmith.planning.pure_intervals import confidence_of, widest
+
+        return widest(law, confidence_of(width), law.numbers)
 
     def shown_by_luck(self) -> Array:
         """Of which answers the noise may have decided that their group is shown."""

@@ -23,7 +23,6 @@ from gaussmith.domains.features import (
 from gaussmith.domains.groups import Groups
 from gaussmith.errors import RequestError, wrong_value
 from gaussmith.planning.joining import placed_again
-from gaussmith.planning.pure_noise import drawn_after
 from gaussmith.planning.query import Query
 from gaussmith.planning.row_rule import cell_names
 from gaussmith.privacy.guarantee import Guarantee
@@ -213,6 +212,8 @@ def beside(queries: Sequence[Query], diagnose: Callable[[float], list[Query]], p
     worth = share * _total(queries) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
     alone = len(first) == 1 and first[0].tie is None  # its noise does not depend on what it is worth
     second = [replace(first[0], scale=worth)] if alone else diagnose(worth)
+    from gaussmith.planning.pure_noise import drawn_after
+
     return placed_again([*queries, *drawn_after(queries, second)], [])
 
 

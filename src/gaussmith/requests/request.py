@@ -21,7 +21,6 @@ from gaussmith.planning.answer_notes import read_about
 from gaussmith.planning.choice import refused_count
 from gaussmith.planning.joining import Questions, everybody_of, placed_again, queries_within, scales_of
 from gaussmith.planning.plan import Plan, Slot
-from gaussmith.planning.pure_noise import drawn_after, plan_pure
 from gaussmith.planning.query import Query
 from gaussmith.privacy.guarantee import Guarantee
 from gaussmith.privacy.neighbours import ADD_REMOVE, choose
@@ -381,6 +380,8 @@ class Request(RequestFields):
 
         noisy = [i for i, each in enumerate(own) if self.neighbours == ADD_REMOVE or not all(map(is_public, each))]
         shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
+        from gaussmith.planning.pure_noise import drawn_after
+
         queries: list[Query] = []
         people: list[Query] = []  # those that only count people for a tie come last, and every tie is told its places
         for i, parts in enumerate(own):
@@ -405,6 +406,8 @@ class Request(RequestFields):
         limits = [part.limit for part in parts]
         if guarantee.is_pure:
             bare = [bare_part(part, self.unit, guarantee, self.neighbours) for part in parts]
+            from gaussmith.planning.pure_noise import plan_pure
+
             return plan_pure(bare, [worth * scale for scale in scales_of(bare, asking)], guarantee, limits)
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         limited = any(limits)
