@@ -391,7 +391,7 @@ FAULTS = [
             "stages-under-pure-epsilon", PURE, {"means": {"x": "private"}}
         ),
     ),
-    (pure_noise.certify_query, "held * query.block", "query.block", refused_changes),
+    (pure_noise.certify_query, "held * taken", "taken", refused_changes),
     (pure_noise.certify_pure, "spent += noise.epsilon", "spent = noise.epsilon", refused_changes),
     (pure_noise.PureNoise.certify, "if start != self.law.numbers:", "if start > self.law.numbers:", refused_changes),
     (pure_noise.PureNoise.certify, "if drawn.start != start or ", "if ", refused_changes),
