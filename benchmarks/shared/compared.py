@@ -40,7 +40,7 @@ PURE = "pure ε"
 
 KNOWN = "diffprivlib takes the number of people for public, and ours has no pure noise for that"
 CHOOSING = "one quantile alone is chosen by the exponential mechanism; the cells that ours releases tell all quantiles"
-EXCEPTIONS = {**dict.fromkeys((*PUBLIC, JOBS[-1]), KNOWN), "one median": CHOOSING}
+EXCEPTIONS = {**dict.fromkeys(("one count", *PUBLIC, JOBS[-1]), KNOWN), "one median": CHOOSING}
 """Jobs in which a tool may be better, and why: all but the last are about diffprivlib alone."""
 
 Array = npt.NDArray[np.float64]
