@@ -268,13 +268,13 @@ def true_ends(pieces: Pieces) -> list[mpmath.mpf]:
         return [mpmath.fsum(each[: i + 1]) / 2**pieces.exponent for i in range(len(each))]
 
 
-def pieces_of(runs: selection.Runs, rate: Fraction) -> Pieces:
+def pieces_of(runs: selection.EvenCells, rate: Fraction) -> Pieces:
     beyond = runs.distances - runs.distances.min()
     total = float((np.exp(-beyond * float(rate)) * runs.sizes).sum())
     return Pieces(runs.sizes, beyond, rate, math.frexp(total * (1 + 2**-30))[1])
 
 
-def some_runs() -> list[tuple[selection.Runs, Fraction]]:
+def some_runs() -> list[tuple[selection.EvenCells, Fraction]]:
     found = []
     for people, cells in ((0, 5), (1, 1), (3, 1000), (60, 1 << 20)):
         at = np.random.default_rng().integers(0, cells, people)

@@ -117,7 +117,7 @@ class RankSelection:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class EvenCells:
     """Cells that follow each other and have one distance: where they start, how many, and how far off they are.
 
     Distances are whole numbers, in units of one person over the denominator of the level.
@@ -128,7 +128,7 @@ class Runs:
     distances: Places
 
 
-def runs_of(table: Occupied, level: Fraction) -> Runs:
+def runs_of(table: Occupied, level: Fraction) -> EvenCells:
     """The runs of a table: a gap, a cell in which somebody is, a gap, …; gaps without cells are left out.
 
     >>> runs = runs_of(Occupied.of([2, 3], [3, 1], 6), Fraction(1, 2))
@@ -145,10 +145,10 @@ def runs_of(table: Occupied, level: Fraction) -> Runs:
     distances[0::2] = np.abs(ranks)
     distances[1::2] = np.maximum(0, np.maximum(ranks[:-1], -ranks[1:]))
     kept = sizes > 0
-    return Runs(starts[kept], sizes[kept], distances[kept])
+    return EvenCells(starts[kept], sizes[kept], distances[kept])
 
 
-def draw_runs(runs: Runs, rate: Fraction, times: int, words: Words) -> Places:
+def draw_runs(runs: EvenCells, rate: Fraction, times: int, words: Words) -> Places:
     """So many independent numbers of runs, each with probability ∝ size · e^{−rate·distance}.
 
     A uniform real from 0 to 2^61 chooses the run in whose piece it falls, and is drawn again beyond the last.

@@ -85,8 +85,7 @@ def suggest(
     >>> found = gm.suggest(people, gm.Guarantee(epsilon=0.5, delta=1e-7))
     >>> found.keys
     {'sex': ('f', 'm')}
-    >>> low, high = found.bounds["age"]
-    >>> low <= 20 and 79 <= high < 10_000
+    >>> found.bounds["age"][0] <= 20 and 79 <= found.bounds["age"][1] < 10_000
     True
     """
     if not isinstance(guarantee, Guarantee):
