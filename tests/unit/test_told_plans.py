@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -309,3 +310,13 @@ def test_noise_behind_a_filter_is_verified_against_the_whole_guarantee(asked: di
     plan = gm.Request("people.csv", guarantee=G, neighbours="replace-one", where="adult", **asked).plan
     found = verify(plan, plan.certificate)
     assert found.problems == () and found.optimality == pytest.approx(plan.optimality, rel=1e-6)
+
+
+def test_nothing_is_said_of_the_least_noise_for_a_replaced_median_of_people_who_all_have_a_value() -> None:
+    """The noise hides people without a value, too: a bound for these is above the least for those who are promised."""
+    fields = {"medians": ["income"], "bins": {"income": [0, 1, 2, 4, 8]}, "neighbours": "replace-one"}
+    promised = gm.Request("people.csv", guarantee=G, complete=["income"], **fields).plan
+    assert promised.optimality == math.inf and promised.lower_bound == 0
+    assert "an unknown distance" in str(promised) and verify(promised, promised.certificate).problems == ()
+    others = gm.Request("people.csv", guarantee=G, **fields).plan
+    assert others.optimality < 1.01 and others.price == promised.price

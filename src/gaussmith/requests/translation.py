@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.domains.domain import Domain, Problem, free_marks, records_are_rows, rows_of
+from gaussmith.domains.domain import Domain, Problem, WorstCase, free_marks, records_are_rows, rows_of
 from gaussmith.domains.groups import FOUND, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions.grammar import split_filter
@@ -424,7 +424,24 @@ class Translated:
         last = next(iter(list(self.drawn.values())), None)
         if last is not None and not self.made.domain.shape_follows_mu:
             return at_guarantee(last.block, share)
-        return _standing_in(plan_problem(self.problem, self.made.answers, share, self.missing), self.made.stand_ins)
+        block = _standing_in(plan_problem(self.problem, self.made.answers, share, self.missing), self.made.stand_ins)
+        return replace(block, law=UNKNOWN_LIMIT) if self._promises_a_cell else block
+
+    @property
+    def _promises_a_cell(self) -> bool:
+        """Whether replaced people have a value by promise, while noise also hides those without one.
+
+        No bound is known then: that of the domain is for people who may be in no cell, and lies above the least.
+        """
+        rule, domain = self.row_rule, self.made.domain
+        in_none = free_marks(domain) == 1 and getattr(domain, "or_none", False)
+        promised = {*rule.complete, *rule.complete_by_type}
+        is_quantile = in_none and self.made.answers.any_inverted  # others leave out values that are not declared, too
+        return self.neighbours != ADD_REMOVE and is_quantile and promised.issuperset(rule.names)
+
+
+UNKNOWN_LIMIT = WorstCase("closed", 0.0)
+"""What bounds noise where no bound is known."""
 
 
 def plan_part(
